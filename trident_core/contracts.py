@@ -1,0 +1,450 @@
+"""The contracts: what each kind of engine must do. These docstrings are normative; docs/contracts explains.
+
+Engines satisfy Protocols; there is nothing to inherit. Batches cross the boundary, single messages never do.
+Arrays in and out are caller-owned, C-contiguous and 1-D unless a method says otherwise; an engine must not
+keep a view of a caller's array after it returns, and must not write to an array it was given to read.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trident_core.dtypes import Effects, Events, Frames, Levels, Orders, Tops
+from trident_core.errors import PluginError
+from trident_core.session import Session
+from trident_core.stats import Anomalies
+
+
+class Kind(StrEnum):
+    """The kinds of engine. One register hook each (`trident_core.hookspecs`)."""
+
+    FEED = "feed"
+    PARSER = "parser"
+    BOOK = "book"
+    STORE = "store"
+    QUERY = "query"
+    COMMAND = "command"
+
+
+#: Version of each kind's contract (major, minor). An engine made for another major is refused; one made for a
+#: smaller minor is accepted, and lacks what came later; for a greater minor, refused.
+CONTRACT_VERSIONS: Final[Mapping[Kind, tuple[int, int]]] = dict.fromkeys(Kind, (1, 0))
+
+
+class Capability(StrEnum):
+    """Optional abilities an engine may declare. Undeclared: skipped by conformance. Declared: must pass."""
+
+    ENCODE = "encode"  # parser: encode_events and encode_rows
+    TABLES = "tables"  # parser: parse_tables
+    LENIENT = "lenient"  # feed, parser: a documented lenient mode
+    SPANS = "spans"  # query: Program.spans
+    PORTABLE_FORMAT = "portable_format"  # store: reads and writes the reference's files
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSpec:
+    """One engine, described without importing it.
+
+    `factory` is "package.module:Class", resolved by `load()` only when the engine is selected, so that
+    listing engines never imports numba. `protocols` names the wire formats a feed yields or a parser reads.
+    """
+
+    kind: Kind
+    name: str
+    factory: str
+    summary: str
+    contract: tuple[int, int] = (1, 0)
+    capabilities: frozenset[str] = frozenset()
+    protocols: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    install_hint: str = ""
+
+    def load(self) -> Any:
+        """Import and return the factory. Raises PluginError with the cause and the install hint."""
+        module, _, attribute = self.factory.partition(":")
+        try:
+            return getattr(importlib.import_module(module), attribute)
+        except Exception as error:  # a stranger's module may raise anything
+            raise PluginError(
+                f"{self.kind} engine {self.name!r} cannot be loaded from {self.factory}: {error!r}",
+                hint=self.install_hint or f"is the package that provides {module} complete?",
+            ) from error
+
+
+# --- Feed ---------------------------------------------------------------------------------------------------
+
+
+class Chunk(NamedTuple):
+    """A run of bytes of one feed, in the framing its `protocol` names.
+
+    `data` is read-only u8[n] and stays valid until the next chunk is asked for. `seq` is the sequence number
+    of the first message that starts in the chunk, when the transport knows it; None continues the count.
+    A chunk with a `seq` starts on a message boundary. `offset` is the position of data[0] in the source after
+    decompression (for captures: of the packet that carried it).
+    """
+
+    data: Frames
+    seq: int | None
+    offset: int
+
+
+class ByteSource(Protocol):
+    """Where a feed reads its bytes: a file, standard input or a pipe, decompressed on the way.
+
+    `name` is for messages, `path` the file's path or None. `anomalies` counts what decompression met.
+    """
+
+    name: str
+    path: Path | None
+    anomalies: Anomalies
+
+    def peek(self, n: int) -> bytes:
+        """The next up to n bytes (n <= 64 KiB), without consuming them; fewer only at the end."""
+        ...
+
+    def read(self, n: int) -> bytes:
+        """The next 1 to n bytes; b"" at the end. Bounded memory: never more than n bytes."""
+        ...
+
+    def progress(self) -> tuple[int, int | None]:
+        """(raw bytes consumed, raw bytes in all or None when unknown), for a progress bar."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class FeedOptions:
+    """`lenient`: accept what docs/contracts/feed.md lists. `port`: of a capture, only this UDP/TCP port."""
+
+    lenient: bool = False
+    chunk_bytes: int = 1 << 20
+    port: int | None = None
+
+
+class Feed(Protocol):
+    """Bytes of one source -> chunks of framed messages.
+
+    Factory: `Feed(source: ByteSource, session: Session, options: FeedOptions)`; it must not read before
+    iteration starts. Iterating yields chunks once. `protocol` is the wire format of the chunks
+    ("itch50": each message behind a 2-byte big-endian length, whatever the transport was).
+    """
+
+    protocol: str
+    anomalies: Anomalies
+
+    @classmethod
+    def detect(cls, head: bytes, name: str) -> int:
+        """How sure the feed is that `head` (the first up to 64 KiB, decompressed) is its format: 0 to 100.
+
+        Judged from the bytes; `name` may only break ties. The highest answer wins.
+        """
+        ...
+
+    def __iter__(self) -> Iterator[Chunk]: ...
+
+
+# --- Parser -------------------------------------------------------------------------------------------------
+
+
+class Status(IntEnum):
+    """Why `parse_into` stopped."""
+
+    OK = 0  # every byte was consumed
+    NEED_MORE = 1  # the bytes from `consumed` on are the start of one more message
+    OUT_FULL = 2  # `out` is full; call again with the bytes from `consumed` on
+    MALFORMED = 3  # the bytes at `consumed` cannot be framed
+    END = 4  # an end-of-session mark was consumed; what follows is not of this session
+
+
+class ParseResult(NamedTuple):
+    consumed: int  # bytes of `frames` used
+    count: int  # type: ignore[assignment]  # events written to `out`; shadows tuple.count
+    status: Status
+
+
+class Parser(Protocol):
+    """Framed bytes -> EVENTs: exactly one for each message of a known type and length, in order.
+
+    Factory: `Parser(session: Session, *, lenient: bool = False)`. State across calls: `next_seq`, the
+    sequence number of the next message (starts at 1; every framed message takes one, skipped ones too; the
+    caller may set it between calls); `position`, the source offset of the next byte (the caller may set it);
+    `counts`, u64[256], messages by type byte, skipped ones included. The parser puts every symbol it meets
+    into `session.directory`. Unknown types and wrong lengths are skipped, and counted in `anomalies` at their
+    source offsets. Any split of the input gives the same events, counts and anomalies.
+    """
+
+    session: Session
+    anomalies: Anomalies
+    counts: NDArray[np.uint64]
+    next_seq: int
+    position: int
+
+    def parse_into(self, frames: Frames, out: Events) -> ParseResult:
+        """Parse whole messages of `frames` (u8[n], may be read-only) into `out` (EVENT[m], m >= 1).
+
+        Never reads past a message, never writes past `count`. Raises UsageError only for wrong arrays.
+        """
+        ...
+
+
+@runtime_checkable
+class TableParser(Protocol):
+    """Capability TABLES."""
+
+    def parse_tables(self, frames: Frames) -> dict[str, NDArray[Any]]:
+        """All whole messages of `frames` as typed rows: type letter -> structured array, one dtype per type.
+
+        The first field is `seq`; then every field of the specification by name, in native byte order;
+        letters and texts as bytes, unpadded (`S`). Only types that occur are in the answer.
+        Uses and advances `next_seq`, `position`, `counts` and `anomalies` as `parse_into` does.
+        """
+        ...
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Capability ENCODE: the inverse of the parser. parse(encode(x)) == x for events and for typed rows."""
+
+    def encode_events(self, events: Events) -> Frames:
+        """EVENTs back to framed messages, in order. Symbols come from `session.directory`.
+
+        Fields that EVENT does not have are zero (numbers) or blank (texts). Raises UsageError, naming the
+        index and the column, for a value that the wire format cannot hold.
+        """
+        ...
+
+    def encode_rows(self, type_letter: str, rows: NDArray[Any]) -> Frames:
+        """Typed rows of one type back to framed messages, in order, byte for byte."""
+        ...
+
+
+# --- Book ---------------------------------------------------------------------------------------------------
+
+
+class TradingState(IntEnum):
+    """Trading state of a symbol: the wire's letter. UNKNOWN until the first H of the symbol."""
+
+    UNKNOWN = 0
+    TRADING = ord("T")
+    HALTED = ord("H")
+    PAUSED = ord("P")
+    QUOTATION = ord("Q")
+
+
+class Book(Protocol):
+    """EVENTs -> full L3 order books of every symbol.
+
+    Factory: `Book(session: Session)`. Rules: docs/contracts/book.md (each with the trap it comes from).
+    References are unique in a session across symbols. `anomalies` holds positions as EVENT.seq.
+    """
+
+    session: Session
+    anomalies: Anomalies
+
+    def apply(self, events: Events, tops: Tops | None = None, effects: Effects | None = None) -> int:
+        """Apply all events in order; return how many (always len(events)).
+
+        With `tops` (TOP[m], m >= len(events)): tops[i] is the top of the event's symbol after event i (for a
+        modify, the resting order's symbol). With `effects` (EFFECT[m]): what event i did. Never raises for
+        data. Any split into batches gives the same state, tops, effects and anomalies.
+        """
+        ...
+
+    def top(self, locate: int) -> Tops:
+        """TOP[1]: the top now, with seq and ts of the symbol's last event (0 if it had none)."""
+        ...
+
+    def levels(self, locate: int, side: str, n: int = 0) -> Levels:
+        """LEVEL[k]: the best n levels of side "B" or "S", best first; n = 0 means all."""
+        ...
+
+    def orders(self, locate: int) -> Orders:
+        """ORDER[k]: all live orders: bids from best to worst, then asks; in queue order in each level."""
+        ...
+
+    def state(self, locate: int) -> TradingState:
+        """Trading state by the last H of the symbol."""
+        ...
+
+    def locates(self) -> NDArray[np.uint32]:
+        """Locates that have had an event that names them, ascending, 0 left out."""
+        ...
+
+    def live_orders(self) -> int:
+        """How many orders rest in all books."""
+        ...
+
+    def digest(self) -> bytes:
+        """SHA-256 of the canonical state: DIGEST_ROW for each live order, ascending locate, bids then asks,
+        best to worst price, queue order. Two books are equal when their digests are."""
+        ...
+
+    def validate(self) -> list[str]:
+        """Check every invariant; the list of violations, empty when sound. Slow; for tests and `verify`."""
+        ...
+
+
+# --- Store --------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Recovery:
+    """What opening a store for writing found and did."""
+
+    events: int = 0  # events in the store after recovery
+    torn_bytes: int = 0  # bytes of a partial last frame that were cut off
+    torn_file: str = ""
+    segments: int = 0
+
+
+@dataclass(slots=True)
+class Finding:
+    """One thing that `verify` found wrong. Ordinals count events from 0; last None: unknown."""
+
+    file: str
+    offset: int
+    first: int
+    last: int | None
+    problem: str
+    severity: str = "error"  # "error": damaged; "note": explained by a crash, no acknowledged event is lost
+
+
+@dataclass(slots=True)
+class Verification:
+    """`events` and `last_seq` of the valid prefix; `ok` is False when any finding is an error."""
+
+    events: int = 0
+    last_seq: int = 0
+    bytes: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not any(finding.severity == "error" for finding in self.findings)
+
+
+class Snapshot(Protocol):
+    """A view of a store at one moment. It never changes and never blocks the writer."""
+
+    session: Session
+    count: int
+    last_seq: int
+
+    def scan(
+        self,
+        *,
+        seq: tuple[int | None, int | None] = (None, None),
+        ts: tuple[int | None, int | None] = (None, None),
+        locates: Sequence[int] | NDArray[Any] | None = None,
+        types: bytes | None = None,
+        batch: int = 65_536,
+    ) -> Iterator[Events]:
+        """Events in append order that satisfy all filters, in batches of 1 to `batch` events.
+
+        `seq` and `ts` are closed ranges, None is open. `locates`, `types`: only these; None means all.
+        """
+        ...
+
+    def get(self, ref: int) -> Events:
+        """Every event that names the order reference, as `ref` or as a replace's new one, in append order."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Store(Protocol):
+    """A durable, append-only log of events. Recovery is a pure function of the disk.
+
+    Factory: `Store(path: Path, mode: str, session: Session | None = None, **options)`. Modes: "create" (path
+    must not exist or be an empty folder; session required), "append" (recovers, one writer at a time),
+    "read" (any number, in any process; never changes a byte). Records in = records out, in order; after any
+    crash at least everything up to the last returned `sync` is there, without a gap. Damage that a crash
+    cannot explain raises DamagedStoreError: never wrong data, never a silent cut. What the session's
+    directory gained since the last append is recorded with it.
+    """
+
+    session: Session
+    recovery: Recovery
+
+    def append(self, events: Events) -> int:
+        """Append in order; return the last event's seq. `seq` must grow strictly, across calls too
+        (gaps are allowed: they are the feed's): UsageError, and nothing is written, otherwise."""
+        ...
+
+    def sync(self) -> int:
+        """Make everything appended durable; return the last durable seq (0 when empty)."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """A view of what is appended now (a reader: of the valid prefix on disk now)."""
+        ...
+
+    def verify(self) -> Verification:
+        """Read every byte and check it. Never raises for damage: it is reported."""
+        ...
+
+    def stats(self) -> dict[str, int]:
+        """At least: events, segments, bytes, last_seq, durable_seq."""
+        ...
+
+    def close(self) -> None:
+        """Sync and release. Idempotent."""
+        ...
+
+
+# --- Query --------------------------------------------------------------------------------------------------
+
+
+class Program(Protocol):
+    """A compiled pattern over the bytes of one field. Dialect: docs/dialect.md."""
+
+    pattern: str
+
+    def match(self, column: NDArray[Any]) -> NDArray[np.bool_]:
+        """bool[n]: does the pattern occur in each value? `column` is S[n] or u8[n, w]; trailing padding
+        (spaces, NULs) of a value does not belong to it unless compiled with raw=True."""
+        ...
+
+
+@runtime_checkable
+class SpanProgram(Protocol):
+    """Capability SPANS."""
+
+    def spans(self, data: bytes, limit: int = 0) -> list[tuple[int, int]]:
+        """Leftmost-longest, non-overlapping [start, end) spans in `data`; limit 0 means all."""
+        ...
+
+
+class Query(Protocol):
+    """Patterns -> programs. Factory: `Query()`."""
+
+    def compile(self, pattern: str, *, flags: str = "", full: bool = False, raw: bool = False) -> Program:
+        """Compile. `flags` are letters of "ismx"; `full`: the whole value must match, as between ^ and $.
+
+        Raises PatternError with the byte offset for anything outside the dialect.
+        """
+        ...
+
+
+# --- Commands -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """A subcommand of `trident` that a plugin adds. `target` is "module:function", a typer-style function,
+    imported only when the command is run or its own --help asked for."""
+
+    name: str
+    target: str
+    summary: str
+    contract: tuple[int, int] = (1, 0)
+    kind: Kind = Kind.COMMAND
