@@ -368,8 +368,9 @@ class Store(Protocol):
     must not exist or be an empty folder; session required), "append" (recovers, one writer at a time),
     "read" (any number, in any process; never changes a byte). Records in = records out, in order; after any
     crash at least everything up to the last returned `sync` is there, without a gap. Damage that a crash
-    cannot explain raises DamagedStoreError: never wrong data, never a silent cut. What the session's
-    directory gained since the last append is recorded with it.
+    cannot explain raises DamagedStoreError: never wrong data, never a silent cut. It is raised by opening for
+    "append" and, in mode "read", by `snapshot` or its scans; opening for "read" succeeds on a damaged store,
+    so that `verify` can report. What the session's directory gained since the last append is recorded with it.
     """
 
     session: Session

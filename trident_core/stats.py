@@ -90,3 +90,35 @@ class Anomalies(Mapping[str, Anomaly]):
             name: {"count": item.count, "first_at": list(item.positions)}
             for name, item in sorted(self._items.items())
         }
+
+
+@dataclass(slots=True)
+class RunStats:
+    """What one run of the line did. Times in seconds by `time.perf_counter`; `*_ts` are event times in ns."""
+
+    source: str = ""
+    engines: dict[str, str] = field(default_factory=dict)
+    events: int = 0
+    applied: int = 0
+    stored: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    first_ts: int = 0
+    last_ts: int = 0
+    first_seq: int = 0
+    last_seq: int = 0
+    durable_seq: int = 0
+    symbols: int = 0
+    live_orders: int = 0
+    digest: str = ""
+    wall_s: float = 0.0
+    stage_s: dict[str, float] = field(default_factory=dict)
+    ring_full_waits: int = 0
+    ring_full_wait_s: float = 0.0
+    interrupted: bool = False
+    anomalies: Anomalies = field(default_factory=Anomalies)
+
+    def to_json(self) -> dict[str, Any]:
+        data = {name: getattr(self, name) for name in self.__slots__}
+        data["anomalies"] = self.anomalies.to_json()
+        data["events_per_s"] = round(self.events / self.wall_s) if self.wall_s else 0
+        return data

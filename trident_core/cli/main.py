@@ -1,1 +1,133 @@
-def main() -> None: ...
+"""`trident`: finds the command, imports only that one, and turns errors into one line and an exit code.
+
+Exit codes: 0 success, 1 a bug in Trident, 2 wrong usage, 3 unreadable or foreign input, 4 a damaged store or
+a failed verification, 5 a plugin that cannot be used, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final
+
+import typer
+
+from trident_core.errors import TridentError
+
+#: Built-in commands: name -> (module:function, summary), in the order of --help.
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "demo": ("trident_core.cli.demo:demo", "The whole line on a simulated day or on FILE, with answers."),
+    "info": ("trident_core.cli.info:info", "What is in FILE: types, symbols, time range, anomalies."),
+    "replay": ("trident_core.cli.replay:replay", "Rebuild the books of FILE; show the touch and the depth."),
+    "run": ("trident_core.cli.run:run", "FILE through parser and book into a durable STORE."),
+    "query": ("trident_core.cli.query:query", "Events of STORE by patterns on symbol, MPID and type."),
+    "verify": ("trident_core.cli.verify:verify", "Read every byte of STORE and check it."),
+    "plugins": ("trident_core.cli.plugins:plugins", "Engines installed, their state and which are selected."),
+    "bench": ("trident_core.cli.bench:bench", "The project's benchmarks, on this machine."),
+    "doctor": (
+        "trident_core.cli.doctor:doctor",
+        "Versions, CPU features, caches and limits that matter here.",
+    ),
+}
+
+EXIT_INTERRUPTED: Final = 130
+
+
+def main() -> None:
+    """Entry point of the `trident` script."""
+    try:
+        app = build(sys.argv[1:])
+    except TridentError as error:
+        _fail(error)
+    app()
+
+
+def build(argv: list[str]) -> typer.Typer:
+    """The application. Only the command that `argv` names is imported; the others are a name and a summary."""
+    app = typer.Typer(
+        no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
+        help="Market data in, order books, a durable store and answers, through engines anyone can swap.",
+        epilog="Exit codes: 0 success, 1 bug, 2 usage, 3 input, 4 store, 5 plugin, 130 interrupted. "
+        "TRIDENT_DEBUG=1 shows tracebacks.",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )  # fmt: skip
+    app.callback()(_options)
+    wanted = next((word for word in argv if not word.startswith("-")), "")
+    commands = {name: (target, summary) for name, (target, summary) in COMMANDS.items()}
+    if wanted not in commands:  # --help, or a command of a plugin
+        from trident_core.plugins import registry
+
+        for spec in registry().commands():
+            commands.setdefault(spec.name, (spec.target, spec.summary))
+    for name, (target, summary) in commands.items():
+        function = _load(target, name) if name == wanted else _placeholder
+        app.command(name, short_help=summary, help=None if name == wanted else summary)(guard(function))
+    return app
+
+
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        from trident_core import __version__
+
+        print(f"trident {__version__}")
+        raise typer.Exit
+
+
+def _placeholder() -> None:
+    """Stands for a command that was not asked for."""
+
+
+def _load(target: str, name: str) -> Callable[..., None]:
+    """The function behind a command. Raises PluginError when it cannot be imported."""
+    from trident_core.errors import PluginError
+
+    module, _, attribute = target.partition(":")
+    try:
+        function: Callable[..., None] = getattr(importlib.import_module(module), attribute)
+    except Exception as error:  # a plugin's module may raise anything
+        raise PluginError(
+            f"command {name!r} cannot be loaded from {target}: {error!r}", hint="`trident plugins` lists it"
+        ) from error
+    return function
+
+
+def guard(function: Callable[..., None]) -> Callable[..., None]:
+    """Errors of `function` become one line on stderr and an exit code."""
+
+    @functools.wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+            sys.stdout.flush()
+        except TridentError as error:
+            _fail(error)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+        except BrokenPipeError:  # the reader of our output has gone (| head): not an error of ours
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except Exception as error:
+            if os.environ.get("TRIDENT_DEBUG"):
+                raise
+            print(f"error: a bug in Trident: {error!r}", file=sys.stderr)
+            print("hint: set TRIDENT_DEBUG=1 for the traceback, and please report it", file=sys.stderr)
+            raise typer.Exit(1) from None
+
+    return guarded
+
+
+def _fail(error: TridentError) -> None:
+    from trident_core.cli.output import print_error
+
+    if os.environ.get("TRIDENT_DEBUG"):
+        raise error
+    print_error(error)
+    raise SystemExit(error.exit_code)

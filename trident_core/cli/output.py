@@ -1,0 +1,134 @@
+"""What commands share: a table on a terminal, JSON with --json, progress on stderr, one line for an error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from trident_core.errors import TridentError
+    from trident_core.stats import RunStats
+
+#: Called with the amount done, the amount in all (None: unknown) and a count of events (or of another unit).
+Advance = Callable[[int, int | None, int], None]
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console; made when needed, since importing rich costs more than most commands."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def emit(data: Any, *, as_json: bool, render: Callable[[Console], None]) -> None:
+    """Print `data` as JSON, or call `render` to print it for a reader."""
+    if as_json:
+        print(json.dumps(data, indent=2, default=str))
+    else:
+        render(console())
+
+
+def table(title: str, *columns: str) -> Table:
+    """A plain table. A column whose name begins with ">" is right-justified."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for column in columns:
+        made.add_column(column.lstrip(">"), justify="right" if column[0] == ">" else "left", overflow="fold")
+    return made
+
+
+def number(value: float) -> str:
+    """A whole number with thin grouping: 1,234,567."""
+    return f"{value:,.0f}"
+
+
+@contextmanager
+def progress(label: str, *, unit: str = "events", quiet: bool = False) -> Iterator[Advance]:
+    """A bar with rate and ETA on stderr; silent when stderr is not a terminal or `quiet`."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, total, count: None
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(),
+        TextColumn("{task.fields[note]}"), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None, note="")
+
+        def advance(done: int, total: int | None, count: int) -> None:
+            seconds = bar.tasks[0].elapsed or 0.0
+            rate = f"{count / seconds / 1e6:.2f} M {unit}/s" if seconds > 0.2 else ""
+            bar.update(task, completed=done, total=total, note=f"{count:,} {unit} {rate}")
+
+        yield advance
+
+
+def print_error(error: TridentError) -> None:
+    """One line of what happened, one of what to do; the pattern with its caret for a pattern."""
+    from trident_core.errors import PatternError
+
+    out = sys.stderr
+    if isinstance(error, PatternError):
+        print(error.caret(), file=out)
+    print(f"error: {error.message}", file=out)
+    if error.hint:
+        print(f"hint: {error.hint}", file=out)
+
+
+def anomaly_rows(anomalies: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str, str]]:
+    """(name, count, first positions, meaning) for each anomaly of a `to_json` mapping."""
+    from trident_core.stats import KNOWN_ANOMALIES
+
+    return [
+        (
+            name,
+            number(item["count"]),
+            ", ".join(map(str, item["first_at"][:3])),
+            KNOWN_ANOMALIES.get(name, ""),
+        )
+        for name, item in anomalies.items()
+    ]
+
+
+def render_run(out: Console, stats: RunStats) -> None:
+    """The closing summary of a run: what was read, how fast, what was odd."""
+    from trident_core.session import format_time
+
+    rows = table(f"{stats.source}", "what", "value")
+    rows.add_row("messages", number(stats.events))
+    rows.add_row("time of day", f"{format_time(stats.first_ts)} to {format_time(stats.last_ts)}")
+    rows.add_row("sequence numbers", f"{number(stats.first_seq)} to {number(stats.last_seq)}")
+    rows.add_row("symbols", number(stats.symbols))
+    if "book" in stats.engines:
+        rows.add_row("live orders at the end", number(stats.live_orders))
+        rows.add_row("book digest", stats.digest[:16] + "…")
+    if "store" in stats.engines:
+        rows.add_row("stored, durable to", f"{number(stats.stored)}, {number(stats.durable_seq)}")
+        rows.add_row("waits for the ring", number(stats.ring_full_waits))
+    rows.add_row("engines", ", ".join(f"{kind} {name}" for kind, name in stats.engines.items()))
+    seconds = stats.wall_s or 1e-9
+    rows.add_row("wall time", f"{stats.wall_s:.2f} s, {stats.events / seconds / 1e6:.3f} M messages/s")
+    out.print(rows)
+    render_anomalies(out, stats.anomalies.to_json())
+    if stats.interrupted:
+        out.print("[yellow]interrupted: the figures are those up to the interruption[/]")
+
+
+def render_anomalies(out: Console, anomalies: Mapping[str, Mapping[str, Any]]) -> None:
+    if not anomalies:
+        out.print("no anomalies")
+        return
+    rows = table("anomalies", "name", ">count", "first at", "meaning")
+    for row in anomaly_rows(anomalies):
+        rows.add_row(*row)
+    out.print(rows)

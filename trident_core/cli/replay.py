@@ -1,0 +1,132 @@
+"""`trident replay FILE`: rebuild the books and show them, at the end or at a time of day."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trident_core.cli import common
+from trident_core.cli.output import emit, number, progress, render_run, table
+from trident_core.errors import UsageError
+from trident_core.session import format_price
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from trident_core.contracts import Book
+    from trident_core.session import Session
+
+#: Rows of the touch table when no symbols are named: those with the most live orders.
+TOUCH_ROWS = 20
+
+
+def replay(
+    file: common.Input,
+    symbols: common.Symbols = "",
+    at: common.At = None,
+    depth: Annotated[int, typer.Option("--depth", min=1, max=50, help="Levels shown for each symbol.")] = 5,
+    feed: common.FeedName = None,
+    parser: common.ParserName = None,
+    book: common.BookName = None,
+    date: common.Date = None,
+    lenient: common.Lenient = False,
+    port: common.Port = None,
+    json: common.Json = False,
+) -> None:
+    """Rebuild the books of FILE; show statistics, the touch, and the depth of the symbols named."""
+    from trident_core.pipeline import Line, LineOptions
+
+    wanted = common.parse_symbols(symbols)
+    options = LineOptions(symbols=wanted, until=common.parse_at(at))
+    opened = common.open_input(
+        file, feed=feed, parser=parser, book=book, date=date, lenient=lenient, port=port
+    )
+    made = opened.book
+    assert made is not None
+    try:
+        with progress("replaying", quiet=json) as advance:
+            line = Line(opened.feed, opened.source, opened.parser, made, options=options, progress=advance)
+            stats = line.run()
+    finally:
+        opened.close()
+    stats.engines = opened.engines
+    session = opened.session
+    missing = [name for name in wanted if name not in session.directory.symbols()]
+    if missing and len(missing) == len(wanted):
+        session.directory.locate(missing[0])  # raises, with the nearest names
+    locates = [session.directory.locate(name) for name in wanted if name not in missing]
+
+    def render(out: Console) -> None:
+        render_run(out, stats)
+        _render_touch(out, made, session, locates or _busiest(made))
+        for locate in locates:
+            render_depth(out, made, session, locate, depth)
+        if missing:
+            out.print(f"not in this input: {', '.join(missing)}")
+
+    shown = locates or [int(locate) for locate in made.locates()]
+    data = stats.to_json() | {
+        "books": {session.directory.symbol(n) or str(n): _book_json(made, n, depth) for n in shown},
+        "missing": missing,
+    }
+    emit(data, as_json=json, render=render)
+    if stats.interrupted:
+        raise typer.Exit(130)
+
+
+def _busiest(book: Book) -> list[int]:
+    """The locates with the most live orders, at most TOUCH_ROWS of them."""
+    sizes = {}
+    for locate in map(int, book.locates()):
+        sizes[locate] = sum(int(book.levels(locate, side)["count"].sum()) for side in "BS")
+    return sorted(sizes, key=lambda n: (-sizes[n], n))[:TOUCH_ROWS]
+
+
+def _book_json(book: Book, locate: int, depth: int) -> dict[str, Any]:
+    """Touch and depth of one symbol; prices are integer mantissas at the session's scale."""
+    names = ("price", "qty", "count")
+    sides = {
+        name: [dict(zip(names, map(int, level), strict=False)) for level in book.levels(locate, side, depth)]
+        for name, side in (("bids", "B"), ("asks", "S"))
+    }
+    return {"locate": locate, "state": book.state(locate).name, **sides}
+
+
+def _render_touch(out: Console, book: Book, session: Session, locates: list[int]) -> None:
+    if not locates:
+        out.print("no book has an order")
+        return
+    rows = table(
+        "touch", "symbol", "state", ">bid orders", ">bid qty", ">bid", ">ask", ">ask qty", ">ask orders"
+    )
+    for locate in locates:
+        top = book.top(locate)[0]
+        bid = format_price(top["bid_price"], session.price_decimals) if top["bid_count"] else "-"
+        ask = format_price(top["ask_price"], session.price_decimals) if top["ask_count"] else "-"
+        rows.add_row(
+            session.directory.symbol(locate) or f"locate {locate}", book.state(locate).name.lower(),
+            number(top["bid_count"]), number(top["bid_qty"]), bid, ask,
+            number(top["ask_qty"]), number(top["ask_count"]),
+        )  # fmt: skip
+    out.print(rows)
+
+
+def render_depth(out: Console, book: Book, session: Session, locate: int, depth: int) -> None:
+    """A depth table: bids on the left, asks on the right, best first."""
+    bids, asks = book.levels(locate, "B", depth), book.levels(locate, "S", depth)
+    if not len(bids) and not len(asks):
+        raise UsageError(f"the book of {session.directory.symbol(locate)} is empty at this time")
+    rows = table(
+        f"{session.directory.symbol(locate)} depth", ">orders", ">qty", ">bid", ">ask", ">qty", ">orders"
+    )
+    for n in range(max(len(bids), len(asks))):
+        left, right = ["", "", ""], ["", "", ""]
+        if n < len(bids):
+            price = format_price(bids["price"][n], session.price_decimals)
+            left = [number(bids["count"][n]), number(bids["qty"][n]), f"[green]{price}[/]"]
+        if n < len(asks):
+            price = format_price(asks["price"][n], session.price_decimals)
+            right = [f"[red]{price}[/]", number(asks["qty"][n]), number(asks["count"][n])]
+        rows.add_row(*left, *right)
+    out.print(rows)

@@ -1,0 +1,88 @@
+"""`trident run FILE STORE`: the whole line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trident_core.cli import common
+from trident_core.cli.output import emit, progress, render_run
+from trident_core.contracts import Kind, Store
+from trident_core.errors import UsageError
+from trident_core.plugins import registry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trident_core.cli.output import Advance
+    from trident_core.stats import RunStats
+
+
+def run(
+    file: common.Input,
+    store: common.StorePath,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a STORE that an earlier run of FILE began.")
+    ] = False,
+    feed: common.FeedName = None,
+    parser: common.ParserName = None,
+    book: common.BookName = None,
+    engine: common.StoreName = None,
+    date: common.Date = None,
+    lenient: common.Lenient = False,
+    port: common.Port = None,
+    json: common.Json = False,
+) -> None:
+    """Drive FILE through feed, parser, book and ring into STORE, a folder that must not exist yet.
+
+    Ctrl-C leaves a valid store; `--resume` goes on from there.
+    """
+    opened = common.open_input(
+        file, feed=feed, parser=parser, book=book, date=date, lenient=lenient, port=port
+    )
+    with progress("running", quiet=json) as advance:
+        stats = run_line(opened, store, engine=engine, resume=resume, advance=advance)
+    emit(stats.to_json(), as_json=json, render=lambda out: render_run(out, stats))
+    if stats.interrupted:
+        raise typer.Exit(130)
+
+
+def run_line(
+    opened: common.Opened, path: Path, *, engine: str | None, resume: bool, advance: Advance | None = None
+) -> RunStats:
+    """Run the whole line into the store at `path`, closing input and store."""
+    from trident_core.pipeline import Line, LineOptions
+
+    selection = registry().select(Kind.STORE, engine)
+    opened.engines["store"] = selection.spec.name
+    try:
+        with open_store(path, selection.load(), opened, resume=resume) as store:
+            options = LineOptions(resume_after=store.stats()["last_seq"] if resume else 0)
+            line = Line(
+                opened.feed, opened.source, opened.parser, opened.book, store,
+                options=options, progress=advance,
+            )  # fmt: skip
+            stats = line.run()
+    finally:
+        opened.close()
+    stats.engines = opened.engines
+    return stats
+
+
+class open_store:  # noqa: N801  # reads as a function
+    """A store for writing, closed on the way out whatever happens."""
+
+    def __init__(self, path: Path, factory: Any, opened: common.Opened, *, resume: bool) -> None:
+        exists = path.exists() and (not path.is_dir() or any(path.iterdir()))
+        if exists and not resume:
+            raise UsageError(
+                f"{path} exists already", hint="name a new folder, or add --resume to go on with that store"
+            )
+        self._store: Store = factory(path, "append" if exists else "create", opened.session)
+
+    def __enter__(self) -> Store:
+        return self._store
+
+    def __exit__(self, *error: object) -> None:
+        self._store.close()

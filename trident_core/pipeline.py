@@ -1,0 +1,227 @@
+"""The line: feed -> parser -> book -> ring -> store. One direction, no step back.
+
+The calling thread reads, parses and applies; a second thread takes events out of the ring and stores them.
+The book's only contact with storage is the ring: when it is full the calling thread waits (and counts the
+waits), so that nothing is ever dropped.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from trident_core.contracts import Book, ByteSource, Feed, Parser, Store
+from trident_core.decode import decode
+from trident_core.dtypes import EFFECT, EVENT, TOP, Effects, Events, Tops
+from trident_core.session import Session
+from trident_core.stats import RunStats
+
+#: Called with the raw bytes read, the raw bytes in all (None: unknown) and the events so far.
+Progress = Callable[[int, int | None, int], None]
+#: Called with each batch and what it did to the book; the arrays are valid only during the call.
+Observer = Callable[[Events, Tops, Effects], None]
+
+BATCH: Final = 1 << 14
+RING_CAPACITY: Final = 1 << 16
+#: The store is synced at least this often while it has something new, in seconds.
+SYNC_INTERVAL_S: Final = 1.0
+
+
+@dataclass(slots=True)
+class LineOptions:
+    """`symbols`: apply and store only these (and messages of no symbol); empty means all. `until`: stop
+    before the first event later than this time of day, ns. `batch` and `ring_capacity` are in events.
+    `resume_after`: do not store events up to this seq (they are in the store already)."""
+
+    symbols: tuple[str, ...] = ()
+    until: int | None = None
+    batch: int = BATCH
+    ring_capacity: int = RING_CAPACITY
+    sync_interval_s: float = SYNC_INTERVAL_S
+    resume_after: int = 0
+
+
+class Line:
+    """One run over one input. `book` and `store` may be None: the line then ends before them."""
+
+    def __init__(
+        self,
+        feed: Feed,
+        source: ByteSource,
+        parser: Parser,
+        book: Book | None = None,
+        store: Store | None = None,
+        *,
+        options: LineOptions | None = None,
+        progress: Progress | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        self.feed, self.source, self.parser, self.book, self.store = feed, source, parser, book, store
+        self.options = options or LineOptions()
+        self.stats = RunStats(source=source.name)
+        self._progress, self._observer = progress, observer
+        self._keep = _SymbolFilter(parser.session, self.options.symbols)
+        self._tops = np.zeros(self.options.batch, TOP) if observer else None
+        self._effects = np.zeros(self.options.batch, EFFECT) if observer else None
+
+    def run(self) -> RunStats:
+        """Run to the end of the input. Ctrl-C ends it early: what was read is applied, stored and synced.
+
+        Raises what the feed or the store raises; the store is then still closed by its owner.
+        """
+        began = time.perf_counter()
+        writer = _Writer(self.store, self.options) if self.store else None
+        try:
+            self._read(writer)
+        except KeyboardInterrupt:
+            self.stats.interrupted = True
+        finally:
+            if writer:
+                writer.finish()
+        if writer:
+            writer.raise_error()
+        self.stats.wall_s = time.perf_counter() - began
+        self._summarise(writer)
+        return self.stats
+
+    def _read(self, writer: _Writer | None) -> None:
+        stage = dict.fromkeys(("parse", "book", "ring"), 0.0)
+        self.stats.stage_s = stage
+        clock = time.perf_counter
+        before = clock()
+        for batch in decode(self.feed, self.parser, batch=self.options.batch):
+            parsed = clock()
+            stage["parse"] += parsed - before
+            events, last = self._cut(batch)
+            self._note(events)
+            events = self._keep(events)
+            self._apply(events)
+            applied = clock()
+            stage["book"] += applied - parsed
+            if writer and not writer.put(events):
+                return
+            stage["ring"] += clock() - applied
+            if self._progress:
+                self._progress(*self.source.progress(), self.stats.events)
+            if last:
+                return
+            before = clock()
+
+    def _cut(self, events: Events) -> tuple[Events, bool]:
+        """The events up to `until`, and whether that was the end."""
+        until = self.options.until
+        if until is None:
+            return events, False
+        later = events["ts"] > until
+        first = int(later.argmax()) if later.any() else len(events)
+        return events[:first], first < len(events)
+
+    def _note(self, events: Events) -> None:
+        if len(events):
+            if not self.stats.events:
+                self.stats.first_ts, self.stats.first_seq = int(events["ts"][0]), int(events["seq"][0])
+            self.stats.last_ts, self.stats.last_seq = int(events["ts"][-1]), int(events["seq"][-1])
+            self.stats.events += len(events)
+
+    def _apply(self, events: Events) -> None:
+        if self.book is None:
+            return
+        tops = self._tops[: len(events)] if self._tops is not None else None
+        effects = self._effects[: len(events)] if self._effects is not None else None
+        self.stats.applied += self.book.apply(events, tops, effects)
+        if self._observer and tops is not None and effects is not None:
+            self._observer(events, tops, effects)
+
+    def _summarise(self, writer: _Writer | None) -> None:
+        stats = self.stats
+        stats.symbols = len(self.parser.session.directory)
+        stats.counts = {chr(t): int(n) for t, n in enumerate(self.parser.counts) if n}
+        for owner in (self.source, self.feed, self.parser, self.book):
+            if owner is not None:
+                stats.anomalies.merge(owner.anomalies)
+        if self.book is not None:
+            stats.live_orders = self.book.live_orders()
+            stats.digest = self.book.digest().hex()
+        if writer:
+            stats.stored, stats.durable_seq = writer.stored, writer.durable_seq
+            stats.stage_s["store"] = writer.busy_s
+            stats.ring_full_waits = writer.ring.full_waits
+            stats.ring_full_wait_s = writer.ring.full_wait_ns / 1e9
+
+
+class _Writer:
+    """The thread behind the ring: pops events, appends them, syncs at intervals and at the end."""
+
+    def __init__(self, store: Store, options: LineOptions) -> None:
+        from trident_core.ring import Ring  # numba: only runs that store need it
+
+        self.ring = Ring(options.ring_capacity)
+        self.stored, self.durable_seq, self.busy_s = 0, 0, 0.0
+        self._store, self._options = store, options
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._loop, name="trident-store", daemon=True)
+        self._thread.start()
+
+    def put(self, events: Events) -> bool:
+        """Hand events over, waiting for room; False when the store has failed."""
+        if self._options.resume_after:
+            events = events[events["seq"] > self._options.resume_after]
+        pushed = self.ring.push(np.ascontiguousarray(events), give_up=lambda: self._error is not None)
+        return pushed == len(events)
+
+    def finish(self) -> None:
+        """Let the thread drain the ring and sync; a second Ctrl-C does not cut that short."""
+        self.ring.close()
+        while self._thread.is_alive():
+            with suppress(KeyboardInterrupt):
+                self._thread.join()
+
+    def raise_error(self) -> None:
+        if self._error:
+            raise self._error
+
+    def _loop(self) -> None:
+        try:
+            self._drain()
+        except BaseException as error:  # handed to the calling thread, which raises it
+            self._error = error
+
+    def _drain(self) -> None:
+        out = np.zeros(self._options.batch, EVENT)
+        clock = time.perf_counter
+        synced = clock()
+        while count := self.ring.pop(out):
+            began = clock()
+            self._store.append(out[:count])
+            self.stored += count
+            if began - synced >= self._options.sync_interval_s:
+                self.durable_seq = self._store.sync()
+                synced = clock()
+            self.busy_s += clock() - began
+        began = clock()
+        self.durable_seq = self._store.sync()
+        self.busy_s += clock() - began
+
+
+class _SymbolFilter:
+    """Keeps the events of some symbols and those of no symbol; looks names up as the directory learns them."""
+
+    def __init__(self, session: Session, symbols: Iterable[str]) -> None:
+        self._session, self._names = session, frozenset(symbols)
+        self._version, self._locates = -1, np.zeros(0, np.uint32)
+
+    def __call__(self, events: Events) -> Events:
+        if not self._names:
+            return events
+        directory = self._session.directory
+        if self._version != directory.version:
+            self._version = directory.version
+            wanted = [i.locate for i in directory if i.symbol in self._names]
+            self._locates = np.array([0, *wanted], np.uint32)
+        return events[np.isin(events["locate"], self._locates)]
