@@ -1,0 +1,19 @@
+"""The built-in book engines."""
+
+from __future__ import annotations
+
+from trident_core.contracts import EngineSpec, Kind
+from trident_core.hookspecs import hookimpl
+
+
+@hookimpl
+def trident_register_books() -> list[EngineSpec]:
+    """The engines of this package."""
+    return [
+        EngineSpec(
+            kind=Kind.BOOK,
+            name="reference",
+            factory="trident_book.reference:ReferenceBook",
+            summary="pure Python, written to be read; the law for the others",
+        ),
+    ]
