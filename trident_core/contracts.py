@@ -12,15 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
-from trident_core.dtypes import Effects, Events, Frames, Levels, Orders, Tops
 from trident_core.errors import PluginError
-from trident_core.session import Session
-from trident_core.stats import Anomalies
+
+if TYPE_CHECKING:  # listing plugins must not wait for numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from trident_core.dtypes import Effects, Events, Frames, Levels, Orders, Tops
+    from trident_core.session import Session
+    from trident_core.stats import Anomalies
 
 
 class Kind(StrEnum):
@@ -370,7 +372,7 @@ class Store(Protocol):
     crash at least everything up to the last returned `sync` is there, without a gap. Damage that a crash
     cannot explain raises DamagedStoreError: never wrong data, never a silent cut. It is raised by opening for
     "append" and, in mode "read", by `snapshot` or its scans; opening for "read" succeeds on a damaged store,
-    so that `verify` can report. What the session's directory gained since the last append is recorded with it.
+    so that `verify` can report. What the session's directory gained since the last append is recorded too.
     """
 
     session: Session

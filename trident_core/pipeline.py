@@ -210,7 +210,7 @@ class _Writer:
 
 
 class _SymbolFilter:
-    """Keeps the events of some symbols and those of no symbol; looks names up as the directory learns them."""
+    """Keeps the events of some symbols and those of no symbol; looks names up as the directory grows."""
 
     def __init__(self, session: Session, symbols: Iterable[str]) -> None:
         self._session, self._names = session, frozenset(symbols)

@@ -1,8 +1,8 @@
 """A single-producer, single-consumer ring of EVENTs between two threads.
 
 Head and tail are 64-bit counters that only grow, each on a cache line of its own. The producer publishes with
-a release store after its copy, the consumer reads with an acquire load before its own, so that neither lock nor
-fence of another kind is needed (Lamport 1983; the C11 orderings are in the kernel's atomics, through LLVM).
+a release store after its copy, the consumer reads with an acquire load before its own, so that neither lock
+nor other fence is needed (Lamport 1983; the C11 orderings are in the kernels' atomics, through LLVM).
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def build(argv: list[str]) -> typer.Typer:
-    """The application. Only the command that `argv` names is imported; the others are a name and a summary."""
+    """The application. Only the command that `argv` names is imported; the others are names ."""
     app = typer.Typer(
         no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
         help="Market data in, order books, a durable store and answers, through engines anyone can swap.",

@@ -1,0 +1,55 @@
+# Each goal does its own set-up: python3 with venv and make are all it takes.
+#   make demo            the whole line on a day it simulates
+#   make demo FILE=day   the same on a real day file or capture
+#   make test            lint, types and the default tests
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+FILE   ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all conformance bench lint clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+	@echo "make test-all        also the tests marked slow (what CI runs)"
+	@echo "make conformance     every installed engine against the conformance suite"
+	@echo "make bench           the project's benchmarks on this machine"
+	@echo "make lint            ruff and mypy"
+
+# The stamps make set-up a no-op until pyproject.toml changes.
+$(VENV)/.base: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing Trident into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing Trident and its test tools into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.base
+
+demo: $(VENV)/.base
+	@$(BIN)/trident demo $(if $(FILE),"$(FILE)")
+
+test: $(VENV)/.dev lint
+	@$(BIN)/python -m pytest
+
+test-all: $(VENV)/.dev lint
+	@$(BIN)/python -m pytest -m ""
+
+conformance: $(VENV)/.dev
+	@$(BIN)/python -m trident_conformance
+
+bench: $(VENV)/.dev
+	@$(BIN)/trident bench all
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy --no-error-summary
+
+clean:
+	rm -rf $(VENV) demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
