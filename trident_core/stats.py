@@ -28,6 +28,7 @@ KNOWN_ANOMALIES: Final[Mapping[str, str]] = {
     "unknown_type": "a message of a type that ITCH 5.0 does not have; skipped by its length",
     "wrong_length": "a message whose length is not its type's; skipped by its length",
     "malformed": "bytes that cannot be framed; reading stopped there",
+    "symbol_mismatch": "a message whose symbol is not the one that the directory has for its locate",
     # books
     "unknown_ref": "a message for an order that is not in the book; no effect",
     "duplicate_ref": "an add of a reference that is still in the book; the old order was evicted",

@@ -1,0 +1,23 @@
+"""Entry point: the parsers of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trident_core.contracts import Capability, EngineSpec, Kind
+from trident_core.hookspecs import hookimpl
+
+
+@hookimpl
+def trident_register_parsers() -> Sequence[EngineSpec]:
+    """The reference: plain Python, the law for every other parser of ITCH 5.0."""
+    return [
+        EngineSpec(
+            kind=Kind.PARSER,
+            name="reference",
+            factory="trident_parser.reference:ReferenceParser",
+            summary="ITCH 5.0 in plain Python, written to be read: events, typed tables, encoder",
+            capabilities=frozenset({Capability.ENCODE, Capability.TABLES, Capability.LENIENT}),
+            protocols=("itch50",),
+        )
+    ]
