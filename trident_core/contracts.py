@@ -205,9 +205,10 @@ class TableParser(Protocol):
     def parse_tables(self, frames: Frames) -> dict[str, NDArray[Any]]:
         """All whole messages of `frames` as typed rows: type letter -> structured array, one dtype per type.
 
-        The first field is `seq`; then every field of the specification by name, in native byte order;
-        letters and texts as bytes, unpadded (`S`). Only types that occur are in the answer.
-        Uses and advances `next_seq`, `position`, `counts` and `anomalies` as `parse_into` does.
+        The first field is `seq`; then every field of the specification after the type, by name, in native
+        byte order; letters and texts as the bytes of the wire (`S`), padding included, so that `encode_rows`
+        is exact. Only types that occur are in the answer. Uses and advances `next_seq`, `position`, `counts`
+        and `anomalies` as `parse_into` does.
         """
         ...
 

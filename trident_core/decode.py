@@ -1,8 +1,9 @@
 """The driver between feed and parser: chunks in, batches of EVENTs out.
 
 It carries a message that is cut by the end of a chunk over to the next, hands the transport's sequence
-numbers and offsets to the parser, and counts what is left over at the end. Any chunking gives the same events,
-counts and anomalies. Offsets inside a message that one chunk starts and another ends count from its start.
+numbers and offsets to the parser, and counts what is left over at the end. Any chunking gives the same
+events, counts and anomalies. Offsets inside a message that one chunk starts and another ends count from its
+start.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ def decode(
     MESSAGE_BYTES_MAX bytes. A cut message costs time linear in its length, even in chunks of single bytes.
 
     Counted in `parser.anomalies`, at source offsets: `torn_tail` (a message cut by the end of the input, or
-    by a chunk that has a `seq`), `bytes_after_end` (how many bytes follow an end-of-session mark, at the first
-    of them), `malformed` (reading stops). Raises UsageError for a batch < 1, PluginError if the parser makes
-    no progress.
+    by a chunk that has a `seq`), `bytes_after_end` (how many bytes follow an end-of-session mark, at the
+    first of them), `malformed` (reading stops). Raises UsageError for a batch < 1, PluginError if the parser
+    makes no progress.
     """
     if batch < 1:
         raise UsageError(f"a batch holds at least one event, not {batch}")
@@ -126,7 +127,7 @@ class _Decoder:
         self._parser.anomalies.add("bytes_after_end", at=self._after_end_offset, count=self._bytes_after_end)
 
     def _parse(self, frames: Frames) -> Generator[Events, None, tuple[int, Status]]:
-        """Call the parser once; yield the batch if it is full; return what was consumed, and why it stopped."""
+        """Call the parser once; yield the batch if it is full; return what was consumed, and the status."""
         consumed, count, status = self._parser.parse_into(frames, self._out[self._filled :])
         if status is Status.OUT_FULL and consumed == 0 and count == 0:
             raise PluginError(f"the parser makes no progress at offset {self._parser.position}")

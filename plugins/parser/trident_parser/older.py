@@ -1,7 +1,8 @@
 """Layouts before ITCH 5.0: not parsed, but recognised, so that the user is told what the file is (trap 23).
 
 ITCH 4.0 and 4.1 are binary with the same 2-byte prefixes, but have no locate and no tracking number; times
-are split into messages T (seconds) and a 4-byte field (nanoseconds). Stocks have 6 characters in 4.0, 8 in 4.1.
+are split into messages T (seconds) and a 4-byte field (nanoseconds). Stocks have 6 characters in 4.0 and 8
+in 4.1.
 ITCH 2.0 and 3.0 are lines of ASCII: 2.0 starts each with milliseconds in 8 digits, 3.0 has T and M lines.
 """
 
@@ -21,7 +22,9 @@ _LENGTHS_40: Final = {
     letter: length if letter in _STOCKLESS else length - 2 for letter, length in _LENGTHS_41.items()
 }
 _LINE_30: Final = re.compile(
-    rb"(T[ 0-9]{5}|M[ 0-9]{3}|S[OSQMEC]|R.{15}|H.{12}|L.{13}|A[ 0-9]{9}[BS].{22})\r?"
+    rb"(T[ 0-9]{5}|M[ 0-9]{3}|S[OSQMEC]|R.{15}|H.{12}|L.{13}|A[ 0-9]{9}[BS].{22}|F[ 0-9]{9}[BS].{26}"
+    rb"|E[ 0-9]{24}|C[ 0-9]{24}[YN].{10}|X[ 0-9]{15}|D[ 0-9]{9}|P[ 0-9]{9}[BS].{31}|Q[ 0-9]{9}.{26}"
+    rb"|B[ 0-9]{9}|I[ 0-9]{9}.{48})\r?"
 )
 _LINE_20: Final = re.compile(rb"[ 0-9]{8}[SRHLAFECXDPQBI].*\r?")
 
@@ -30,16 +33,20 @@ _LOOKED_AT: Final = 64
 
 
 def looks_like_older_itch(head: bytes) -> str | None:
-    """ "ITCH 4.1", "ITCH 4.0", "ITCH 3.0", "ITCH 2.0", or None: which layout the start of an input has.
+    """Which older layout an input has, by its start.
 
-    `head` starts on a message; 4 KiB are plenty. An answer needs at least two whole messages, all of which fit
-    that layout; None also for ITCH 5.0. Never raises.
+    "ITCH 4.1", "ITCH 4.0", "ITCH 4.x" (no message yet that tells the two apart), "ITCH 3.0", "ITCH 2.0", or
+    None (ITCH 5.0, too). `head` starts on a message; 4 KiB are plenty. An answer needs at least two whole
+    messages, of which the first 64 all fit that layout. Never raises.
     """
     frames = _frames(head)
     if len(frames) >= 2 and not all(LENGTHS[letter] == length for letter, length in frames):
-        for name, lengths in (("ITCH 4.1", _LENGTHS_41), ("ITCH 4.0", _LENGTHS_40)):
-            if all(lengths.get(chr(letter)) == length for letter, length in frames):
-                return name
+        is_41, is_40 = (
+            all(lengths.get(chr(letter)) == length for letter, length in frames)
+            for lengths in (_LENGTHS_41, _LENGTHS_40)
+        )
+        if is_41 or is_40:
+            return "ITCH 4.x" if is_41 and is_40 else "ITCH 4.1" if is_41 else "ITCH 4.0"
     lines = bytes(head).split(b"\n")[:-1][:_LOOKED_AT]
     if len(lines) >= 2:
         for name, line in (("ITCH 3.0", _LINE_30), ("ITCH 2.0", _LINE_20)):
