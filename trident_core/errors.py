@@ -33,17 +33,21 @@ class UsageError(TridentError):
 
 
 class PatternError(UsageError):
-    """A pattern that the dialect refuses. `position` is the byte offset in `pattern`."""
+    """A pattern that the dialect refuses. `position` is the byte offset in `pattern` (in UTF-8)."""
 
     def __init__(self, message: str, *, pattern: str, position: int, hint: str = "") -> None:
-        super().__init__(f"{message} at offset {position} of {pattern!r}", hint=hint)
+        shown = repr(pattern) if len(pattern) <= 200 else f"{pattern[:200]!r}…"
+        super().__init__(f"{message} at offset {position} of {shown}", hint=hint)
         self.reason = message
         self.pattern = pattern
         self.position = position
 
     def caret(self) -> str:
-        """The pattern and, under it, a caret at the position of the error."""
-        return f"{self.pattern}\n{' ' * self.position}^ {self.reason}"
+        """The pattern (of several lines, the one in question) and, under it, a caret at the error."""
+        before = self.pattern.encode("utf-8", "replace")[: self.position].decode("utf-8", "replace")
+        line = before.rpartition("\n")[2]
+        rest = self.pattern[len(before) :].partition("\n")[0]
+        return f"{line}{rest}\n{' ' * len(line)}^ {self.reason}"
 
 
 class InputError(TridentError):

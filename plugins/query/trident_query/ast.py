@@ -74,7 +74,7 @@ class Repeat:
     size: int
 
 
-#: `size` of every node is the number of states that its Thompson automaton has; the cap of the dialect is on it.
+#: `size` of a node is the number of states that its Thompson automaton has; the cap of the dialect is on it.
 Node = Empty | OneOf | Assertion | Chain | Choice | Repeat
 
 EMPTY: Final = Empty()

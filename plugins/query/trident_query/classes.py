@@ -48,7 +48,7 @@ def _item(reader: Reader, *, first: bool) -> ByteSet:
             "a range must end in single bytes", at=start, hint="write a literal - first, last or as \\-"
         )
     if high < low:
-        raise reader.error(f"the range \\x{low:02X}-\\x{high:02X} is reversed", at=start)
+        raise reader.error(f"the range {reader.pattern[start : reader.at]} is reversed", at=start)
     return frozenset(range(low, high + 1))
 
 

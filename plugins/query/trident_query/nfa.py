@@ -1,10 +1,10 @@
 """Thompson's automaton of a pattern, and its simulation with sets of states. No backtracking anywhere.
 
-K. Thompson, "Regular Expression Search Algorithm", CACM 11(6), 1968. A state either reads one byte of a set and
-goes on, or is free: it goes on to any of its successors without reading, if its assertion holds there.
+K. Thompson, "Regular Expression Search Algorithm", CACM 11(6), 1968. A state either reads one byte of a set
+and goes on, or is free: it goes on to any of its successors without reading, if its assertion holds there.
 
-A set of states is an integer: bit q is state q, union is |, intersection is &. State 0 accepts. For a text of n
-bytes and a pattern of m states:
+A set of states is an integer: bit q is state q, union is |, intersection is &. State 0 accepts. For a text of
+n bytes and a pattern of m states:
 
 `ends`   walks left to right and keeps every state that some start has reached: O(n m) time.
 `spans`  first walks right to left, to know for each position which states can still come to accept from
@@ -12,8 +12,8 @@ bytes and a pattern of m states:
          leftmost such position, over alive states only, so that it stops at the end of the longest match and
          no byte is read twice: O(n m) time for all spans together.
 
-Steps are remembered (same set, same byte, same assertions: same next set) in a memo that is emptied when full,
-so memory is bounded too. Remembering changes how fast the answer comes, never the answer.
+Steps are remembered (same set, same byte, same assertions: same next set) in a memo that is emptied when
+full, so memory is bounded too. Remembering changes how fast the answer comes, never the answer.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ class Simulation:
 
 
 class _Alive:
-    """The alive sets of a text, one block at a time, so that memory does not grow with positions times states.
+    """The alive sets of a text, block by block, so that memory does not grow with positions times states.
 
     One walk from the right keeps the set at the right edge of each block; a block's own sets are computed
     again, from its edge, when the walk from the left comes to it.
@@ -307,7 +307,7 @@ class _Alive:
         self.edges[0] = later
 
     def _walk(self, number: int, later: int, sets: list[int] | None) -> int:
-        """Walk one block from right to left; put its sets, rightmost first, into `sets`; return the leftmost."""
+        """Walk a block from right to left; its sets go into `sets`, rightmost first; return the leftmost."""
         simulation, data, size = self.simulation, self.data, len(self.data)
         memo, memo_max = simulation._back_memo, simulation.memo_max
         first = number * self.block

@@ -49,6 +49,7 @@ _REFUSED: Final[tuple[tuple[str, str, str], ...]] = (
     ("(?<!", "a negative look-behind", "match what comes before with a class such as [^…]"),
     ("(?>", "an atomic group", "write (?:…); nothing here backtracks"),
     ("(?|", "a branch-reset group", "write (?:…); groups are not numbered"),
+    ("(?[", "an extended class", "write one class that lists the bytes"),
     ("(?(", "a conditional", "write both cases as an alternation"),
     ("(?#", "a comment group", "use flag x and # … at the end of a line"),
     ("(?^", "a flag reset", "name the flags to clear, as in (?-i:…)"),
@@ -240,7 +241,9 @@ class _Parser:
         return low, high
 
     def _too_many(self, start: int) -> Exception:
-        return self.reader.error(f"a repeat count is greater than {REPEAT_MAX:,}", at=start)
+        return self.reader.error(
+            f"a repeat count is greater than {REPEAT_MAX:,}", at=start, hint="nest two: (?:a{1000}){3}"
+        )
 
     # --- groups ---------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ _REFUSED: Final[dict[str, tuple[str, str]]] = {
     "N": ("a not-newline escape", "write [^\\n]"),
     "h": ("a horizontal-space escape", "write [\\t ]"),
     "H": ("a horizontal-space escape", "write [^\\t ]"),
+    "V": ("a not-vertical-space escape", "write [^\\n\\v\\f\\r]"),
     "Q": ("quoting", "escape each special character with \\"),
     "E": ("quoting", "escape each special character with \\"),
     "Z": ("an end anchor that dialects disagree on", "write \\z, or \\n?\\z to allow a last newline"),
@@ -83,7 +84,7 @@ class Reader:
         if char == "x":
             return self._hex(start)
         if char.isascii() and char.isdigit():
-            return self._zero(char, start)
+            return self._octal(char, start)
         if char in _REFUSED:
             what, hint = _REFUSED[char]
             raise self.error(f"\\{char} ({what}) is not in the dialect", at=start, hint=hint)
@@ -91,18 +92,19 @@ class Reader:
             raise self.error(f"\\{char} is no escape of the dialect", at=start, hint=f"write {char} alone")
         return ord(char)
 
-    def _zero(self, digit: str, start: int) -> int:
+    def _octal(self, digit: str, start: int) -> int:
+        """`\\0` and up to two more octal digits, as everywhere; any other digit would be a back-reference."""
         if digit != "0":
             raise self.error(
                 f"a back-reference (\\{digit}) is not in the dialect",
                 at=start,
                 hint="patterns here cannot look back at what a group matched; for a byte write \\xHH",
             )
-        if self.more() and self.pattern[self.at] in "0123456789":
-            raise self.error(
-                "an octal escape is not in the dialect", at=start, hint="write the byte as \\xHH"
-            )
-        return 0
+        value = 0
+        for _ in range(2):
+            if self.more() and self.pattern[self.at] in "01234567":
+                value = value * 8 + int(self.next())
+        return value
 
     def _hex(self, start: int) -> int:
         braced = self.take("{")

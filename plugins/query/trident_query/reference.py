@@ -1,4 +1,4 @@
-"""The reference query engine: Thompson's automaton, simulated in pure Python. Written to be read; it is the law.
+"""The reference query engine: Thompson's automaton, simulated in pure Python. It is the law.
 
 Contract: `trident_core.contracts.Query`, docs/contracts/query.md. Dialect: docs/dialect.md.
 """
