@@ -376,8 +376,13 @@ class Store(Protocol):
     so that `verify` can report. What the session's directory gained since the last append is recorded too.
     """
 
-    session: Session
     recovery: Recovery
+
+    @property
+    def session(self) -> Session:
+        """The session; may be a plain attribute. A store opened for reading may put damage off until data is
+        asked for (here, `snapshot`, a scan), so that `verify` can be asked of a store that is damaged."""
+        ...
 
     def append(self, events: Events) -> int:
         """Append in order; return the last event's seq. `seq` must grow strictly, across calls too

@@ -1,0 +1,1 @@
+"""Stores: durable, append-only logs of events."""

@@ -1,0 +1,19 @@
+"""The entry point: which stores this package has."""
+
+from __future__ import annotations
+
+from trident_core.contracts import Capability, EngineSpec, Kind
+from trident_core.hookspecs import hookimpl
+
+
+@hookimpl
+def trident_register_stores() -> list[EngineSpec]:
+    return [
+        EngineSpec(
+            kind=Kind.STORE,
+            name="reference",
+            factory="trident_store.reference:ReferenceStore",
+            summary="CRC32C-framed groups in segments, in plain Python",
+            capabilities=frozenset({Capability.PORTABLE_FORMAT}),
+        )
+    ]

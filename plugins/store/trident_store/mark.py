@@ -1,0 +1,53 @@
+"""The file `durable`: two slots, written in turns, that say how far the log is known to be durable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from trident_store.filesystem import FileSystem, read, write_all
+from trident_store.format import (
+    MARK_MAGIC,
+    MARK_NAME,
+    MARK_SLOT_BYTES,
+    RECORD_BYTES,
+    Position,
+    decode_position,
+    encode_position,
+)
+
+
+class Mark(NamedTuple):
+    """What `durable` says. `at` is None when neither slot checks or the file is missing."""
+
+    store_id: bytes
+    at: Position | None
+    bad_slots: tuple[int, ...]
+    next_slot: int  # the slot to write next: a bad one, else the older
+
+
+def read_mark(files: FileSystem, folder: Path) -> Mark:
+    """Read both slots. Raises StoreError for another version, OSError other than a missing file."""
+    try:
+        handle = files.open(folder / MARK_NAME)
+    except FileNotFoundError:
+        return Mark(b"", None, (0, 1), 0)
+    try:
+        slots = [
+            decode_position(MARK_MAGIC, read(files, handle, RECORD_BYTES, slot * MARK_SLOT_BYTES).tobytes())
+            for slot in (0, 1)
+        ]
+    finally:
+        files.close(handle)
+    good = [(found[1], found[0], slot) for slot, found in enumerate(slots) if found]
+    bad = tuple(slot for slot, found in enumerate(slots) if not found)
+    if not good:
+        return Mark(b"", None, bad, 0)
+    at, store_id, slot = max(good, key=lambda item: (item[0].place, item[0].epoch))
+    return Mark(store_id, at, bad, 1 - slot)
+
+
+def write_slot(files: FileSystem, handle: int, slot: int, store_id: bytes, at: Position) -> None:
+    """Write one slot and make it durable. Raises OSError."""
+    write_all(files, handle, encode_position(MARK_MAGIC, store_id, at), slot * MARK_SLOT_BYTES)
+    files.sync(handle)

@@ -1,0 +1,56 @@
+"""Opening a store for writing: a pure function of the disk, then the disk is made equal to its answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trident_core.errors import StoreError
+from trident_store.filesystem import FileSystem
+from trident_store.format import MARK_NAME, Position, segment_name
+from trident_store.mark import write_slot
+from trident_store.survey import Survey, survey
+
+
+def recover(files: FileSystem, folder: Path) -> tuple[Survey, Position, int, int]:
+    """Check everything, cut a torn tail off, make the rest durable, begin a new epoch.
+
+    Returns what was found, the end of the log, and the handles of the last segment and of the mark, which
+    are the caller's to close. Raises StoreError when creation was interrupted, DamagedStoreError for damage;
+    in both cases nothing was written. OSError when a write fails.
+    """
+    found = survey(files, folder, payloads=True, forget=True)
+    require_finished(found, folder)
+    found.raise_damage()
+    mark = found.mark.at
+    assert mark is not None  # a missing mark is damage
+    handles: list[int] = []
+    try:
+        handle = files.open(folder / segment_name(found.end.segment), write=True)
+        handles.append(handle)
+        for tear in found.tears:
+            if tear.number == found.end.segment:
+                files.truncate(handle, found.end.offset)
+            else:
+                files.remove(folder / segment_name(tear.number))
+        # What was appended but never synced counts from now on: it must be durable before the mark says so.
+        files.sync(handle)
+        files.sync_directory(folder)
+        end = found.end._replace(epoch=max(mark.epoch, found.end.epoch) + 1)
+        durable = files.open(folder / MARK_NAME, write=True)
+        handles.append(durable)
+        for slot in (found.mark.next_slot, 1 - found.mark.next_slot):
+            write_slot(files, durable, slot, found.store_id, end)
+    except BaseException:
+        for each in handles:
+            files.close(each)
+        raise
+    return found, end, handle, durable
+
+
+def require_finished(found: Survey, folder: Path) -> None:
+    """Raises StoreError when the store's creation was interrupted, so that it never held an event."""
+    if found.unfinished:
+        raise StoreError(
+            f"the store {folder} was never finished: its creation was interrupted, it holds no events",
+            hint="remove the folder and create the store again",
+        )

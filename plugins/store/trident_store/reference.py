@@ -1,0 +1,283 @@
+"""The reference store: CRC32C-framed groups of events appended to segments, in plain Python.
+
+What it promises is in docs/contracts/store.md, its bytes are in docs/store-format.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+import numpy as np
+
+from trident_core.contracts import Recovery, Verification
+from trident_core.dtypes import EVENT, Events
+from trident_core.errors import StoreError, UsageError
+from trident_core.session import Directory, Instrument, Session
+from trident_store.filesystem import FileSystem, OsFileSystem
+from trident_store.format import MAX_FRAME_EVENTS, Position, encode_json, segment_name, segment_number
+from trident_store.mark import read_mark
+from trident_store.recovery import require_finished
+from trident_store.snapshot import LogSnapshot
+from trident_store.survey import Survey, survey
+from trident_store.writer import LogWriter
+
+SEGMENT_BYTES: Final = 64 << 20
+SEGMENT_BYTES_MIN: Final = 4 << 10
+SEGMENT_BYTES_MAX: Final = 1 << 40
+
+
+class ReferenceStore:
+    """A store in a folder of segments. Contract: `trident_core.contracts.Store`.
+
+    `segment_bytes`: a frame that would make a segment larger than this begins the next one (4 KiB to 1 TiB;
+    a frame larger than that stands alone). `frame_events`: events per frame, 1 to 4,096. `store_id`: 16 bytes
+    that tell stores apart (create only; random when None). `filesystem`: for fault tests. A store is for one
+    thread, its snapshots are for any.
+
+    Raises UsageError for wrong arguments; StoreError when the store cannot be created, opened or locked, or
+    has another format version; in mode "append" also DamagedStoreError. In mode "read" damage is raised by
+    whatever would give out data: `session`, `snapshot`, a scan; `verify` and `stats` still work. A reader's
+    `recovery` tells the torn tail that it leaves out (a crash's, or a frame being written).
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        mode: str,
+        session: Session | None = None,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        frame_events: int = MAX_FRAME_EVENTS,
+        store_id: bytes | None = None,
+        filesystem: FileSystem | None = None,
+    ) -> None:
+        if mode not in ("create", "append", "read"):
+            raise UsageError(f"no such mode: {mode!r}", hint='"create", "append" or "read"')
+        if not SEGMENT_BYTES_MIN <= segment_bytes <= SEGMENT_BYTES_MAX:
+            raise UsageError(f"segment_bytes must be {SEGMENT_BYTES_MIN} to {SEGMENT_BYTES_MAX}")
+        if not 1 <= frame_events <= MAX_FRAME_EVENTS:
+            raise UsageError(f"frame_events must be 1 to {MAX_FRAME_EVENTS}, not {frame_events}")
+        self.path = Path(path)
+        self.mode = mode
+        self.recovery = Recovery()
+        self._files: FileSystem = filesystem or OsFileSystem()
+        self._frame_events = frame_events
+        self._closed = False
+        if mode == "read":
+            self._view = self._survey()
+            self.recovery = _recovery(self._view)
+            if session is not None and self._view.session is not None:
+                _require_same(session, self._view.session)
+            return
+        self._writer = LogWriter(self._files, self.path, segment_bytes)
+        try:
+            if mode == "create":
+                self._session = self._create(session, store_id)
+            else:
+                self._session = self._resume(session)
+        except BaseException:
+            self._writer.release()
+            raise
+
+    def _create(self, session: Session | None, store_id: bytes | None) -> Session:
+        if session is None:
+            raise UsageError("a new store needs a session", hint="pass session=Session(...)")
+        store_id = uuid.uuid4().bytes if store_id is None else store_id
+        if len(store_id) != 16:
+            raise UsageError(f"store_id must have 16 bytes, not {len(store_id)}")
+        try:
+            self._writer.create(store_id, encode_json(session.to_json() | {"directory": []}))
+        except OSError as error:
+            raise StoreError(
+                f"cannot create the store {self.path}: {error.strerror or error}",
+                hint="does the folder above it exist, and may you write there?",
+            ) from error
+        self._writer.record(session.directory)
+        self._writer.sync()
+        self.recovery.segments = len(self._writer.extents)
+        return session
+
+    def _resume(self, session: Session | None) -> Session:
+        try:
+            read_mark(
+                self._files, self.path
+            )  # a format from the future is refused before the lock is touched
+            names = self._files.list_directory(self.path)
+            if all(segment_number(name) is None for name in names):
+                raise StoreError(f"{self.path} is not a store", hint="it has no segment (00000000.seg) in it")
+            found = self._writer.resume()
+        except (FileNotFoundError, NotADirectoryError):
+            raise StoreError(f"there is no store at {self.path}", hint="is the path right?") from None
+        except OSError as error:
+            raise StoreError(f"cannot open the store {self.path}: {error.strerror or error}") from error
+        self.recovery = _recovery(found)
+        stored = _session_of(found, self.path)
+        if session is None:
+            return stored
+        _require_same(session, stored)
+        for instrument in stored.directory:
+            if session.directory.get(instrument.locate) is None:
+                session.directory.put(instrument)
+        return session
+
+    # -- the contract --
+
+    @property
+    def session(self) -> Session:
+        """The session. A writer's is the caller's own, whose directory may grow; a reader's is what the valid
+        prefix held at opening or at the last `snapshot`. Raises DamagedStoreError in mode "read"."""
+        return _session_of(self._view, self.path) if self.mode == "read" else self._session
+
+    def append(self, events: Events) -> int:
+        """See `trident_core.contracts.Store.append`. Up to `frame_events` events are one frame: after a crash
+        a frame is there as a whole or not at all. `seq` starts at 1 or later.
+
+        An append that was interrupted (KeyboardInterrupt) has taken place up to some frame; `stats` says how
+        far. Raises UsageError, with nothing written; StoreError when the disk refuses: the store is then
+        read-only, what was appended before may still be synced.
+        """
+        writer = self._require_writer()
+        writer.require_writable()
+        writer.settle()
+        _check_events(events, writer.end.last_seq)
+        writer.record(self._session.directory)
+        for start in range(0, len(events), self._frame_events):
+            part = events[start : start + self._frame_events]
+            first, last = int(part["seq"][0]), int(part["seq"][-1])
+            writer.append(part.tobytes(), len(part), first, last)
+        return writer.end.last_seq
+
+    def sync(self) -> int:
+        """See `trident_core.contracts.Store.sync`. When it returns, the events and the mark that says so are
+        durable. Raises StoreError when the disk refuses; then nothing more is ever called durable."""
+        writer = self._require_writer()
+        writer.sync()
+        return writer.durable.last_seq
+
+    def snapshot(self) -> LogSnapshot:
+        """See `trident_core.contracts.Store.snapshot`. A reader's walks the frame headers of the whole store.
+        Raises DamagedStoreError in mode "read"."""
+        self._require_open()
+        if self.mode == "read":
+            self._view = view = self._survey()
+            session = _copy(_session_of(view, self.path), view.instruments)
+            return LogSnapshot(self._files, self.path, view.store_id, view.extents, session, view.end)
+        writer = self._writer
+        writer.settle()
+        session = _copy(self._session, writer.recorded)
+        return LogSnapshot(self._files, self.path, writer.store_id, writer.extents, session, writer.end)
+
+    def verify(self) -> Verification:
+        """See `trident_core.contracts.Store.verify`."""
+        self._require_open()
+        if self.mode != "read":
+            self._writer.settle()
+        found = survey(self._files, self.path, payloads=True)
+        return Verification(found.end.ordinal, found.end.last_seq, found.bytes, found.findings)
+
+    def stats(self) -> dict[str, int]:
+        """events, segments, bytes (of the segments), last_seq, durable_events, durable_seq, epoch."""
+        self._require_open()
+        if self.mode == "read":
+            end, extents = self._view.end, tuple(self._view.extents)
+            durable = self._view.mark.at or Position()
+        else:
+            self._writer.settle()
+            end, extents, durable = self._writer.end, self._writer.extents, self._writer.durable
+        return {
+            "events": end.ordinal,
+            "segments": len(extents),
+            "bytes": sum(extent.end for extent in extents),
+            "last_seq": end.last_seq,
+            "durable_events": durable.ordinal,
+            "durable_seq": durable.last_seq,
+            "epoch": end.epoch,
+        }
+
+    def close(self) -> None:
+        """Sync and release. Idempotent. After a failed sync it only releases: that failure was raised."""
+        if self._closed:
+            return
+        self._closed = True
+        if self.mode == "read":
+            return
+        try:
+            if not self._writer.sync_failure:
+                self._writer.sync()
+        finally:
+            self._writer.release()
+
+    def __enter__(self) -> ReferenceStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- small things --
+
+    def _survey(self) -> Survey:
+        found = survey(self._files, self.path, payloads=False)
+        require_finished(found, self.path)
+        return found
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise UsageError(f"the store {self.path} is closed")
+
+    def _require_writer(self) -> LogWriter:
+        self._require_open()
+        if self.mode == "read":
+            raise UsageError(f"{self.path} is open for reading only", hint='open it with mode "append"')
+        return self._writer
+
+
+def _recovery(found: Survey) -> Recovery:
+    name = segment_name(found.tears[0].number) if found.tears else ""
+    return Recovery(found.end.ordinal, found.torn_bytes, name, len(found.extents))
+
+
+def _session_of(view: Survey, path: Path) -> Session:
+    view.raise_damage()
+    if view.session is None:  # cannot be: a finished and sound store begins with its session
+        raise StoreError(f"{path} has no session")
+    return view.session
+
+
+def _copy(session: Session, instruments: dict[int, Instrument]) -> Session:
+    """A session that nobody else changes."""
+    return dataclasses.replace(session, directory=Directory(instruments.values()))
+
+
+def _require_same(given: Session, stored: Session) -> None:
+    """Raises UsageError unless both are of the same session; directories may differ."""
+    for name in ("venue", "date", "tz", "price_decimals", "qty_decimals", "protocol"):
+        mine, theirs = getattr(given, name), getattr(stored, name)
+        if mine != theirs:
+            raise UsageError(
+                f"the store's session has {name} {theirs}, the one given has {mine}",
+                hint="a store holds one session; create another store",
+            )
+
+
+def _check_events(events: Events, last_seq: int) -> None:
+    """Raises UsageError unless `events` may follow `last_seq`."""
+    if not isinstance(events, np.ndarray) or events.dtype != EVENT:
+        what = events.dtype if isinstance(events, np.ndarray) else type(events).__name__
+        raise UsageError(f"append takes an array of EVENT, not of {what}", hint="np.zeros(n, EVENT)")
+    if events.ndim != 1 or not events.flags.c_contiguous:
+        raise UsageError("append takes a flat, contiguous array", hint="np.ascontiguousarray(events)")
+    if not len(events):
+        return
+    seq = events["seq"]
+    if int(seq[0]) <= last_seq:
+        raise UsageError(f"seq must grow: event 0 has {seq[0]}, the store ends with {last_seq}")
+    bad = np.flatnonzero(seq[1:] <= seq[:-1])
+    if len(bad):
+        i = int(bad[0]) + 1
+        raise UsageError(f"seq must grow: event {i} has {seq[i]}, the one before it {seq[i - 1]}")

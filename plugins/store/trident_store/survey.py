@@ -1,0 +1,350 @@
+"""One walk over a store's files, for opening and for `verify`: the valid prefix, and all that is amiss.
+
+A place that does not check is a *torn tail* when it lies behind the mark, in the last segment, and its bytes
+are unreadable rather than contradictory: a crash explains it, and nothing there was acknowledged. Everything
+else is damage.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trident_core.contracts import Finding
+from trident_core.dtypes import EVENT
+from trident_core.errors import DamagedStoreError, StoreError, UsageError
+from trident_core.session import Directory, Instrument, Session
+from trident_store.filesystem import FileSystem, read
+from trident_store.format import (
+    FRAME_MAGIC,
+    MARK_NAME,
+    RECORD_BYTES,
+    SEGMENT_MAGIC,
+    Frame,
+    FrameKind,
+    Position,
+    contradiction,
+    crc32c,
+    decode_frame,
+    decode_instruments,
+    decode_position,
+    segment_name,
+    segment_number,
+    seq_problem,
+)
+from trident_store.mark import Mark, read_mark
+
+_WINDOW: Final = 1 << 20  # bytes read at a time when looking for the next frame after damage
+
+
+class Extent(NamedTuple):
+    """The valid bytes of one segment, its header included."""
+
+    number: int
+    end: int
+
+
+class Tear(NamedTuple):
+    """Bytes behind the valid prefix that a crash explains. `offset` 0: the whole segment."""
+
+    number: int
+    offset: int
+    size: int
+
+
+@dataclass(slots=True)
+class Survey:
+    """What a walk found. `end` is where the valid prefix ends; `session` is None when it cannot be read."""
+
+    store_id: bytes
+    mark: Mark
+    end: Position = field(default_factory=Position)
+    extents: list[Extent] = field(default_factory=list)
+    session: Session | None = None
+    instruments: dict[int, Instrument] = field(default_factory=dict)
+    tears: list[Tear] = field(default_factory=list)
+    bytes: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    unfinished: bool = False  # creation was interrupted: no mark, no events
+
+    @property
+    def torn_bytes(self) -> int:
+        return sum(tear.size for tear in self.tears)
+
+    def raise_damage(self) -> None:
+        """Raise for the first error found; do nothing when there is none."""
+        for finding in self.findings:
+            if finding.severity == "error":
+                raise damage(finding)
+
+
+def damage(finding: Finding) -> DamagedStoreError:
+    return DamagedStoreError(
+        finding.problem,
+        file=finding.file,
+        offset=finding.offset,
+        first=finding.first,
+        last=finding.last,
+        hint="`trident verify` lists everything that is wrong with the store",
+    )
+
+
+def survey(files: FileSystem, folder: Path, *, payloads: bool, forget: bool = False) -> Survey:
+    """Walk the whole store. With `payloads` every byte is checked; without, event payloads before the mark
+    are left for the scan that reads them. `forget`: read the last segment from the disk, not from the cache.
+
+    Raises StoreError when the folder is not a store, cannot be read, or has another format version.
+    """
+    try:
+        mark = read_mark(files, folder)
+        numbers = sorted(n for n in map(segment_number, files.list_directory(folder)) if n is not None)
+        if not numbers and mark.at is None:
+            raise StoreError(f"{folder} is not a store", hint="it has no segment (00000000.seg) in it")
+        walk = _Walk(files, folder, mark, payloads, forget)
+        for number in numbers:
+            walk.segment(number, last=number == numbers[-1])
+        return walk.finish()
+    except (FileNotFoundError, NotADirectoryError):
+        raise StoreError(f"there is no store at {folder}", hint="is the path right?") from None
+    except OSError as error:
+        raise StoreError(f"cannot read the store {folder}: {error.strerror or error}") from error
+
+
+class _BrokenError(Exception):
+    """A place that does not check. `frame`: its header does, only the payload is bad."""
+
+    def __init__(self, problem: str, *, torn: bool, frame: Frame | None = None) -> None:
+        super().__init__(problem)
+        self.problem, self.torn, self.frame = problem, torn, frame
+
+
+class _Walk:
+    """The state of a walk: `here` is the place reached, `lost` says that its ordinal is not known."""
+
+    def __init__(self, files: FileSystem, folder: Path, mark: Mark, payloads: bool, forget: bool) -> None:
+        self.files, self.folder, self.payloads, self.forget = files, folder, payloads, forget
+        self.survey = Survey(mark.store_id, mark)
+        self.here = Position()
+        self.next_number = 0
+        self.sound = True  # nothing was amiss so far: `here` is the end of the valid prefix
+        self.lost: Finding | None = None  # damage whose last ordinal the next readable header will tell
+        self.mark_met = False
+        self.events_met = False
+
+    # -- segments --
+
+    def segment(self, number: int, *, last: bool) -> None:
+        """Walk one segment."""
+        if number != self.next_number:
+            gone = segment_name(self.next_number)
+            self.error(gone, 0, f"segments are missing before {segment_name(number)}", lost=True)
+        self.next_number = number + 1
+        name = segment_name(number)
+        try:
+            handle = self.files.open(self.folder / name)
+        except FileNotFoundError:
+            if not last:  # a writer may have dropped a torn last one since the folder was listed
+                self.error(name, 0, "the segment has gone", lost=True)
+            return
+        try:
+            if self.forget and last:
+                self.files.forget(handle)
+            size = self.files.size(handle)
+            self.survey.bytes += size
+            if self.header(handle, number, size, last):
+                self.frames(handle, number, size, last)
+        except OSError as error:
+            self.error(name, self.here.offset, f"cannot be read ({error.strerror})", lost=True)
+        finally:
+            self.files.close(handle)
+
+    def header(self, handle: int, number: int, size: int, last: bool) -> bool:
+        """Check a segment's header; True when its frames are worth a look."""
+        name, mark = segment_name(number), self.survey.mark.at
+        found = decode_position(SEGMENT_MAGIC, read(self.files, handle, RECORD_BYTES, 0).tobytes())
+        if found is None:
+            if last and self.sound and mark is not None and number > mark.segment:
+                self.survey.tears.append(Tear(number, 0, size))
+                return False
+            self.error(name, 0, "the segment's header does not check", lost=True)
+            self.here = self.here._replace(segment=number, offset=RECORD_BYTES)
+            return True
+        store_id, start = found
+        if not self.survey.store_id:
+            self.survey.store_id = store_id
+        if store_id != self.survey.store_id:
+            self.error(name, 0, "the segment is of another store", lost=True)
+            return False
+        if start.segment != number:
+            self.error(name, 0, f"the file holds segment {start.segment}", lost=True)
+            return False
+        self.settle_lost(start.ordinal)
+        if self.sound and start[1:4] != (self.here.offset, self.here.ordinal, self.here.last_seq):
+            self.error(
+                name,
+                0,
+                f"the segment continues event {start.ordinal}, offset {start.offset}; the one before ends "
+                f"with {self.here.ordinal}, {self.here.offset}",
+            )
+        elif self.sound and start.epoch < self.here.epoch:
+            self.error(name, 0, f"a segment of epoch {start.epoch} follows epoch {self.here.epoch}")
+        self.here = start._replace(offset=RECORD_BYTES)
+        if self.sound:
+            self.survey.extents.append(Extent(number, RECORD_BYTES))
+            self.survey.end = self.here
+        return True
+
+    # -- frames --
+
+    def frames(self, handle: int, number: int, size: int, last: bool) -> None:
+        while self.here.offset < size:
+            try:
+                self.accept(self.frame(handle, size))
+            except _BrokenError as broken:
+                if broken.torn and last and self.sound and self.behind_mark():
+                    self.survey.tears.append(Tear(number, self.here.offset, size - self.here.offset))
+                    return
+                if not self.skip(handle, size, broken):
+                    return
+
+    def frame(self, handle: int, size: int) -> Frame:
+        """The frame at `here`, checked. Raises _BrokenError."""
+        here = self.here
+        frame = decode_frame(
+            self.survey.store_id, read(self.files, handle, RECORD_BYTES, here.offset).tobytes()
+        )
+        if frame is None:
+            raise _BrokenError("a frame's header does not check", torn=True)
+        problem = contradiction(frame, here)
+        if problem:
+            raise _BrokenError(problem, torn=False)
+        if here.offset + RECORD_BYTES + frame.payload_bytes > size:
+            raise _BrokenError("a frame is cut short", torn=True)
+        if self.payloads or frame.kind != FrameKind.EVENTS or self.behind_mark():
+            self.payload(handle, frame)
+        return frame
+
+    def payload(self, handle: int, frame: Frame) -> None:
+        payload = read(self.files, handle, frame.payload_bytes, frame.offset + RECORD_BYTES)
+        if len(payload) < frame.payload_bytes or crc32c(payload) != frame.payload_crc:
+            raise _BrokenError("a frame's payload does not check", torn=True, frame=frame)
+        try:
+            if frame.kind == FrameKind.EVENTS:
+                problem = seq_problem(frame, payload.view(EVENT))
+                if problem:
+                    raise _BrokenError(problem, torn=False, frame=frame)
+            elif self.sound and frame.kind == FrameKind.SESSION:
+                self.survey.session = Session.from_json(json.loads(payload.tobytes()))
+            elif self.sound:
+                for instrument in decode_instruments(payload.tobytes()):
+                    self.survey.instruments[instrument.locate] = instrument
+        except (ValueError, TypeError, UsageError) as error:
+            raise _BrokenError(
+                f"a frame's JSON is not what it should be ({error})", torn=False, frame=frame
+            ) from None
+
+    def accept(self, frame: Frame) -> None:
+        self.here = frame.after()
+        self.events_met |= frame.kind == FrameKind.EVENTS
+        if not self.sound:
+            return
+        self.survey.end = self.here
+        self.survey.extents[-1] = Extent(frame.segment, self.here.offset)
+        mark = self.survey.mark.at
+        if mark is not None and self.here.place == mark.place:
+            self.mark_met = True
+            if (self.here.ordinal, self.here.last_seq) != (mark.ordinal, mark.last_seq):
+                self.error(
+                    MARK_NAME, 0, f"the mark counts {mark.ordinal} events where there are {self.here.ordinal}"
+                )
+
+    def skip(self, handle: int, size: int, broken: _BrokenError) -> bool:
+        """Record damage and go on behind it; False when nothing readable follows in this segment."""
+        here, frame = self.here, broken.frame
+        name = segment_name(here.segment)
+        if frame is not None:
+            self.here = frame.after()
+            self.error(name, frame.offset, broken.problem, last=self.here.ordinal - 1, first=frame.ordinal)
+            return True
+        found = self.next_frame(handle, here.offset + RECORD_BYTES, size)
+        if found is None:
+            self.error(name, here.offset, broken.problem, lost=True)
+            return False
+        self.error(name, here.offset, broken.problem, last=found.ordinal - 1)
+        before = found.first_seq - (found.kind == FrameKind.EVENTS)
+        self.here = Position(found.segment, found.offset, found.ordinal, before, found.epoch)
+        return True
+
+    def next_frame(self, handle: int, start: int, size: int) -> Frame | None:
+        """The next frame of this segment whose header checks and says that it stands where it does."""
+        magic = np.frombuffer(FRAME_MAGIC, "<u4")[0]
+        for base in range(start, size, _WINDOW):
+            block = read(self.files, handle, min(_WINDOW, size - base), base)
+            rows = block[: len(block) // RECORD_BYTES * RECORD_BYTES].reshape(-1, RECORD_BYTES)
+            for row in np.flatnonzero(rows.view("<u4")[:, 0] == magic):
+                frame = decode_frame(self.survey.store_id, rows[row].tobytes())
+                place = (self.here.segment, base + int(row) * RECORD_BYTES)
+                if frame is not None and (frame.segment, frame.offset) == place:
+                    return frame
+        return None
+
+    # -- bookkeeping --
+
+    def behind_mark(self) -> bool:
+        mark = self.survey.mark.at
+        return mark is not None and self.here.place >= mark.place
+
+    def error(
+        self, file: str, offset: int, problem: str, *, first: int | None = None, last: int | None = None,
+        lost: bool = False,
+    ) -> None:  # fmt: skip
+        """Note damage. `lost`: which events it touches is known only when the next header is read."""
+        first = self.here.ordinal if first is None else first
+        if last is not None and last < first:  # it held symbols, no events: whose, cannot be known
+            last = None
+        finding = Finding(file, offset, first, last, problem)
+        self.survey.findings.append(finding)
+        self.sound = False
+        if lost and self.lost is None:
+            self.lost = finding
+
+    def settle_lost(self, ordinal: int) -> None:
+        if self.lost is not None:
+            self.lost.last = ordinal - 1 if ordinal > self.lost.first else None
+            self.lost = None
+
+    def finish(self) -> Survey:
+        """Judge the end of the log against the mark."""
+        result, mark, end = self.survey, self.survey.mark.at, self.survey.end
+        if mark is None:
+            result.unfinished = not self.events_met and self.next_number <= 1
+            self.error(MARK_NAME, 0, "the mark of what is durable is missing or damaged", first=0)
+        elif self.sound and end.place < mark.place:
+            self.error(
+                segment_name(end.segment),
+                end.offset,
+                f"the log ends, but is known to reach offset {mark.offset} of {segment_name(mark.segment)}",
+                last=mark.ordinal - 1,
+            )
+        elif self.sound and not self.mark_met:
+            self.error(MARK_NAME, 0, "the mark does not stand between two frames")
+        if mark is not None:
+            self.settle_lost(mark.ordinal)
+            result.findings += [
+                Finding(
+                    MARK_NAME, slot * 4096, mark.ordinal, None,
+                    "one of the two marks does not check; the other is used, no event is affected", "note",
+                )
+                for slot in result.mark.bad_slots
+            ]  # fmt: skip
+        for tear in result.tears:
+            note = f"torn tail of {tear.size} bytes behind the mark; no acknowledged event is lost"
+            name = segment_name(tear.number)
+            result.findings.append(Finding(name, tear.offset, end.ordinal, None, note, "note"))
+        if result.session is not None:
+            result.session.directory = Directory(result.instruments.values())
+        return result

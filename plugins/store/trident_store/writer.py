@@ -1,0 +1,251 @@
+"""The writing end of a log: frames, rotation, the mark, and what happens when the disk refuses."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from trident_core.errors import StoreError, UsageError
+from trident_core.session import Directory, Instrument
+from trident_store.filesystem import FileSystem, write_all
+from trident_store.format import (
+    LOCK_NAME,
+    MARK_NAME,
+    MAX_FRAME_INSTRUMENTS,
+    MAX_PAYLOAD_BYTES,
+    RECORD_BYTES,
+    SEGMENT_MAGIC,
+    Frame,
+    FrameKind,
+    Position,
+    crc32c,
+    encode_frame,
+    encode_instruments,
+    encode_position,
+    segment_name,
+)
+from trident_store.mark import write_slot
+from trident_store.recovery import recover
+from trident_store.survey import Extent, Survey
+
+
+class _Log(NamedTuple):
+    """Where the writer is. Replaced as a whole, so that an interrupt never leaves half a change."""
+
+    handle: int  # of the segment being written
+    end: Position
+    sealed: tuple[Extent, ...] = ()  # the segments before it
+
+
+class _Pending(NamedTuple):
+    """A frame that is being written. Writing it again changes nothing, so an interrupted write is redone."""
+
+    data: bytes
+    offset: int
+    end: Position
+    instruments: tuple[Instrument, ...]
+
+
+class LogWriter:
+    """The one writer of a store. Methods raise StoreError when the disk refuses; from then on `append` does
+    so at once, and after a failed sync `sync` too: the next fsync would say yes although the data is gone."""
+
+    def __init__(self, files: FileSystem, folder: Path, segment_bytes: int) -> None:
+        self.store_id = b""
+        self.durable = Position()  # what the newest mark says
+        self.recorded: dict[int, Instrument] = {}
+        self.sync_failure = ""  # why nothing can be made durable any more
+        self._write_failure = ""  # why nothing can be appended any more
+        self._files, self._folder, self._segment_bytes = files, folder, segment_bytes
+        self._handles: list[int] = []
+        self._pending: _Pending | None = None
+        self._recorded_version = -1
+        self._slot = 0
+
+    # -- opening --
+
+    def create(self, store_id: bytes, session_json: bytes) -> None:
+        """Make an empty store in a folder that is not there or empty. Raises StoreError, OSError."""
+        files, folder = self._files, self._folder
+        self.store_id = store_id
+        try:
+            files.make_directory(folder)
+        except FileExistsError:
+            if files.list_directory(folder):
+                raise StoreError(
+                    f"{folder} exists and is not empty",
+                    hint='choose another folder, or open this one with mode "append"',
+                ) from None
+        files.sync_directory(folder.parent)
+        self._handles.append(files.lock(folder / LOCK_NAME))
+        if files.list_directory(folder) != [LOCK_NAME]:
+            raise StoreError(f"{folder} is being created by another process")
+        self._log = self._new_segment(0, Position(), ())
+        self._put(FrameKind.SESSION, session_json, 1, 0, 0)
+        files.sync(self._log.handle)
+        # The mark comes last: without one, creation was interrupted. It has both slots from the start, so
+        # that a slot which does not check always means something.
+        self._mark = files.open(folder / MARK_NAME, write=True, create=True)
+        self._handles.append(self._mark)
+        for slot in (0, 1):
+            write_slot(files, self._mark, slot, store_id, self._log.end)
+        files.sync_directory(folder)
+        self.durable = self._log.end
+
+    def resume(self) -> Survey:
+        """Lock and recover a store; return what was found. Raises StoreError, OSError."""
+        self._handles.append(self._files.lock(self._folder / LOCK_NAME))
+        found, end, handle, self._mark = recover(self._files, self._folder)
+        self._handles += [handle, self._mark]
+        self.store_id = found.store_id
+        self._log = _Log(handle, end, tuple(found.extents[:-1]))
+        self.durable = end
+        self.recorded = dict(found.instruments)
+        return found
+
+    # -- state --
+
+    @property
+    def end(self) -> Position:
+        return self._log.end
+
+    @property
+    def extents(self) -> tuple[Extent, ...]:
+        """All segments with their bytes."""
+        return (*self._log.sealed, Extent(self._log.end.segment, self._log.end.offset))
+
+    # -- writing --
+
+    def append(self, payload: bytes, count: int, first_seq: int, last_seq: int) -> None:
+        """Append one frame of `count` events."""
+        self._put(FrameKind.EVENTS, payload, count, first_seq, last_seq)
+
+    def record(self, directory: Directory) -> None:
+        """Append what the directory gained, if anything. Raises UsageError, with nothing written."""
+        version = directory.version
+        if version == self._recorded_version:
+            return
+        new = [each for each in directory if self.recorded.get(each.locate) != each]
+        last = self._log.end.last_seq
+        for payload, part in list(_instrument_payloads(new)):
+            self._put(FrameKind.DIRECTORY, payload, len(part), last, last, part)
+        self._recorded_version = version
+
+    def require_writable(self) -> None:
+        if self._write_failure:
+            raise StoreError(f"{self._folder} is read-only: {self._write_failure}", hint="open it again")
+
+    def settle(self) -> None:
+        """Finish the frame that is being written, again if an interrupt came in between."""
+        pending = self._pending
+        if pending is None:
+            return
+        with self._guard("a write"):
+            write_all(self._files, self._log.handle, pending.data, pending.offset)
+        self.recorded.update((instrument.locate, instrument) for instrument in pending.instruments)
+        self._log = self._log._replace(end=pending.end)
+        self._pending = None
+
+    def sync(self) -> None:
+        """Make everything durable, then the mark that says so."""
+        if self.sync_failure:
+            raise StoreError(f"{self._folder} is read-only: {self.sync_failure}", hint="open it again")
+        self.settle()
+        end = self._log.end
+        if end.place != self.durable.place:
+            with self._guard("a sync", sync=True):
+                self._files.sync(self._log.handle)
+                self._set_mark(end)
+
+    def release(self) -> None:
+        """Close all handles, the lock's too. Idempotent."""
+        handles, self._handles = self._handles, []
+        for handle in handles:
+            with contextlib.suppress(OSError):
+                self._files.close(handle)
+
+    def _put(
+        self, kind: FrameKind, payload: bytes, count: int, first: int, last: int,
+        instruments: tuple[Instrument, ...] = (),
+    ) -> None:  # fmt: skip
+        end = self._log.end
+        if end.offset > RECORD_BYTES and end.offset + RECORD_BYTES + len(payload) > self._segment_bytes:
+            self._rotate()
+            end = self._log.end
+        frame = Frame(
+            kind=kind,
+            count=count,
+            epoch=end.epoch,
+            ordinal=end.ordinal,
+            first_seq=first,
+            last_seq=last,
+            payload_bytes=len(payload),
+            payload_crc=crc32c(payload),
+            offset=end.offset,
+            segment=end.segment,
+        )
+        data = encode_frame(self.store_id, frame) + payload
+        self._pending = _Pending(data, end.offset, frame.after(), instruments)
+        self.settle()
+
+    def _rotate(self) -> None:
+        """Seal the segment and begin the next. Only the last segment may ever hold a torn tail: what a
+        sealed one holds is durable, and marked so, before the next one exists."""
+        old, end = self._log.handle, self._log.end
+        with self._guard("beginning a segment", sync=True):
+            self._files.sync(old)
+            self._set_mark(end)
+            self._log = self._new_segment(end.segment + 1, end, self.extents)
+            self._handles.remove(old)
+            self._files.close(old)
+
+    def _new_segment(self, number: int, before: Position, sealed: tuple[Extent, ...]) -> _Log:
+        """Create a segment behind `before`; its header and its name are durable on return."""
+        handle = self._files.open(self._folder / segment_name(number), write=True, create=True)
+        self._handles.append(handle)
+        start = before._replace(segment=number)
+        write_all(self._files, handle, encode_position(SEGMENT_MAGIC, self.store_id, start), 0)
+        self._files.sync(handle)
+        self._files.sync_directory(self._folder)
+        return _Log(handle, start._replace(offset=RECORD_BYTES), sealed)
+
+    def _set_mark(self, end: Position) -> None:
+        write_slot(self._files, self._mark, self._slot, self.store_id, end)
+        self.durable, self._slot = end, 1 - self._slot
+
+    @contextlib.contextmanager
+    def _guard(self, doing: str, *, sync: bool = False) -> Iterator[None]:
+        """Turn an OSError into a StoreError, and the store read-only."""
+        try:
+            yield
+        except OSError as error:
+            self._pending = None
+            self._write_failure = f"{doing} failed ({error.strerror or error})"
+            if sync:
+                self.sync_failure = self._write_failure
+            raise StoreError(
+                f"{self._folder}: {self._write_failure}; the store has {self._log.end.ordinal} events",
+                hint="it is read-only now, what was acknowledged is safe; see to the disk and open it again",
+            ) from error
+
+
+def _instrument_payloads(new: list[Instrument]) -> Iterator[tuple[bytes, tuple[Instrument, ...]]]:
+    """Directory frames' payloads, none larger than the format allows. Raises UsageError."""
+    parts = [tuple(new[i : i + MAX_FRAME_INSTRUMENTS]) for i in range(0, len(new), MAX_FRAME_INSTRUMENTS)]
+    while parts:
+        part = parts.pop(0)
+        try:
+            payload = encode_instruments(part)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"an instrument's details cannot be stored: {error}") from None
+        if len(payload) <= MAX_PAYLOAD_BYTES:
+            yield payload, part
+        elif len(part) > 1:
+            parts[:0] = [part[: len(part) // 2], part[len(part) // 2 :]]
+        else:
+            raise UsageError(
+                f"the details of {part[0].symbol!r} have more than {MAX_PAYLOAD_BYTES} bytes",
+                hint="details are for what a venue says of a symbol",
+            )
