@@ -50,15 +50,15 @@ def session_date(name: str) -> dt.date | None:
     return None
 
 
-def venue(name: str) -> str | None:
-    """The venue's MIC that a file name tells (XNAS, XBOS for BX, XPSX for PSX), or None."""
+def venue(name: str, default: str = "XNAS") -> str:
+    """The venue's MIC that a file name tells (XNAS, XBOS for BX, XPSX for PSX), else `default`."""
     base = PurePath(name).name
     if _S_FILE.match(base) or _LOBSTER.search(base):
         return "XNAS"
     for token in re.split(r"[^A-Za-z]+", base.upper()):
         if token in _VENUES:
             return _VENUES[token]
-    return None
+    return default
 
 
 def itch_version(name: str) -> tuple[int, int] | None:

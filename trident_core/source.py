@@ -13,12 +13,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Protocol
 
-from trident_core.decompress import RAW_BLOCK, Decompressor, codec_of
+from trident_core.decompress import RAW_BLOCK, Codec, Decompressor, codec_of
 from trident_core.errors import InputError, UsageError
 from trident_core.filenames import itch_version, session_date, venue
 from trident_core.stats import Anomalies
+from trident_core.zipped import MAGIC as ZIP_MAGIC
+from trident_core.zipped import ZipMember
 
 __all__ = ["PEEK_MAX", "READ_MAX", "Source", "itch_version", "open_source", "session_date", "venue"]
 
@@ -28,17 +30,25 @@ READ_MAX: Final = 1 << 24
 
 #: Containers that are recognised, to say what to do instead of "unknown format".
 _UNREADABLE: Final = {
-    b"PK\x03\x04": ("a zip archive", "unzip -p"),
+    ZIP_MAGIC: ("a zip archive inside a pipe or another container", "unzip -p"),
     b"\x04\x22\x4d\x18": ("lz4", "lz4 -dc"),
     b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "7z x -so"),
     b"\x1f\x9d": ("compress (.Z)", "zcat"),
 }
 
 
+class Readable(Protocol):
+    """What a Source needs of a stream. `read(n)` gives 1 to n bytes, b"" (or None) at the end."""
+
+    def read(self, n: int, /) -> bytes | None: ...
+
+    def close(self) -> None: ...
+
+
 class _RawFile:
     """Raw bytes of an open stream, with the few at the front that were looked at given back."""
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
+    def __init__(self, stream: Readable, name: str) -> None:
         self._name = name
         self._read: Callable[[int], bytes | None] = getattr(stream, "read1", stream.read)
         self._head = b""
@@ -76,16 +86,20 @@ class _RawFile:
 
 
 class Source:
-    """A ByteSource over an open binary stream. Made by `open_source`; a context manager that closes it."""
+    """A ByteSource over an open binary stream. Made by `open_source`; a context manager that closes it.
+
+    `codec` None: compression is told from the stream's first bytes. `total`: raw bytes, when known.
+    """
 
     def __init__(
         self,
-        stream: BinaryIO,
+        stream: Readable,
         name: str,
         *,
         path: Path | None = None,
         total: int | None = None,
         owned: bool = True,
+        codec: Codec | None = None,
     ) -> None:
         self.name = name
         self.path = path
@@ -94,7 +108,7 @@ class Source:
         self._owned = owned
         self._total = total
         self._raw = _RawFile(stream, name)
-        codec = codec_of(self._raw.head(6))
+        codec = codec or codec_of(self._raw.head(6))
         self.compression = codec.name if codec else ""
         self._unpack = Decompressor(self._raw, codec, self.anomalies) if codec else None
         self._ahead = b""  # what was pulled and not read: _ahead[_at:]
@@ -155,11 +169,13 @@ class Source:
 def open_source(path: str | os.PathLike[str]) -> Source:
     """Open a file, a FIFO or, for "-", standard input, and look at its first bytes.
 
-    Raw, gzip, zstd, bzip2 and xz input is read, with any number of members. Input that is compressed twice is
+    Raw, gzip, zstd, bzip2 and xz input is read, with any number of members, and of a zip archive the only
+    file, or the one that holds messages (see `trident_core.zipped`). Input that is compressed twice is
     refused: unpacking again and again is what archive bombs count on. Blocks until the first bytes are there.
 
     Raises InputError, on one line and with a hint: not there, a folder, not allowed, empty, a container that
-    is not read (zip, lz4, 7z, .Z), compressed twice, or compressed but damaged from the start.
+    is not read (lz4, 7z, .Z, a zip that comes through a pipe), compressed twice, or compressed but damaged
+    from the start.
     """
     source = _open_stdin() if str(path) == "-" else _open_file(Path(path))
     try:
@@ -191,7 +207,7 @@ def _open_file(path: Path) -> Source:
     try:
         if path.is_dir():
             raise InputError(f"{path} is a folder, not a file", hint=_files_hint(path))
-        stream = open(path, "rb", buffering=0)  # noqa: SIM115  the Source closes it
+        stream: Any = open(path, "rb", buffering=0)  # noqa: SIM115  the Source closes it
     except FileNotFoundError:
         raise InputError(f"{path} does not exist", hint=_near_hint(path)) from None
     except PermissionError:
@@ -203,9 +219,21 @@ def _open_file(path: Path) -> Source:
         raise InputError(
             f"{str(path)!r} cannot be opened: {reason}", hint="is the name what you meant?"
         ) from None
+    try:
+        return _over_file(stream, path)
+    except BaseException:
+        stream.close()
+        raise
+
+
+def _over_file(stream: BinaryIO, path: Path) -> Source:
     about = os.fstat(stream.fileno())
-    total = about.st_size if stat.S_ISREG(about.st_mode) else None
-    return Source(stream, str(path), path=path, total=total)
+    if not stat.S_ISREG(about.st_mode):
+        return Source(stream, str(path), path=path)
+    if os.pread(stream.fileno(), len(ZIP_MAGIC), 0) == ZIP_MAGIC:
+        member = ZipMember(path, stream)
+        return Source(member, member.name, path=path, total=member.size, codec=member.codec)
+    return Source(stream, str(path), path=path, total=about.st_size)
 
 
 def _check_head(source: Source) -> None:
@@ -222,7 +250,7 @@ def _check_head(source: Source) -> None:
     if source.compression and inner:
         raise InputError(
             f"{source.name} is compressed twice ({inner.name} in {source.compression})",
-            hint=f"unpack it once first, for example: {_UNPACKERS[source.compression]} {source.name} > once",
+            hint=f"unpack it once: {_UNPACKERS[source.compression]} {source.path or '…'} | trident … -",
         )
     for magic, (what, command) in _UNREADABLE.items():
         if head.startswith(magic):
@@ -232,7 +260,9 @@ def _check_head(source: Source) -> None:
             )
 
 
-_UNPACKERS: Final = {"gzip": "gzip -dc", "zstd": "zstd -dc", "bzip2": "bzip2 -dc", "xz": "xz -dc"}
+_UNPACKERS: Final = {
+    "gzip": "gzip -dc", "zstd": "zstd -dc", "bzip2": "bzip2 -dc", "xz": "xz -dc", "zip": "unzip -p"
+}  # fmt: skip
 
 
 def _near_hint(path: Path) -> str:
