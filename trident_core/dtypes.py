@@ -96,7 +96,7 @@ class EventFlag(IntFlag):
 class TopFlag(IntFlag):
     """Bits of TOP.flags."""
 
-    CHANGED = 1  # price, quantity or count of the best bid or ask differs from before the event
+    CHANGED = 1  # price, quantity or count of best bid or ask differs from after the symbol's event before
     CROSSED = 2  # best bid > best ask after the event
     LOCKED = 4  # best bid = best ask after the event
 
@@ -109,7 +109,7 @@ class Outcome(IntEnum):
     UNKNOWN_REF = 2  # E C X D U of a reference that is not in the book: nothing changes
     DUPLICATE_REF = 3  # an add or a replace to a reference that lives: the old order is evicted, then applied
     OVER_EXECUTION = 4  # E C X of more than remains: clamped to what remains, the order leaves
-    REJECTED = 5  # an add with a side that is neither B nor S, or a quantity of 0: nothing changes
+    REJECTED = 5  # an add without a side (B, S) or shares: no effect. U without shares: the old order left
 
 
 class EffectFlag(IntFlag):

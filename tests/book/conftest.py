@@ -238,14 +238,14 @@ class Chance:
         return self.last_ref
 
     def step(self) -> None:
-        letter = self.pick("AAAAFFEECXXDDUUPQBH")
+        letter = self.pick("AAAAAFFEECXXDDUUPQBH")
         side = self.pick("BS")
         locate = int(self.rng.integers(1, self.symbols + 1))
         ref = self.known()
         if letter in "ECXDU" and not self.rarely():
             locate = self.live.get(ref, locate)
         price = 1000 + 100 * locate + int(self.rng.integers(-6, 7)) + (4 if side == "S" else -4)
-        qty = 0 if self.rarely() else int(self.rng.integers(1, 10)) * self.pick([1, 10, 100])
+        qty = 0 if self.rarely() else int(self.rng.integers(1, 10)) * self.pick([1, 10])
         if letter in "AF":
             ref = self.fresh(locate)
             self.live[ref] = locate

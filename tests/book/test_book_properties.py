@@ -211,6 +211,8 @@ def test_digest_of_nothing_is_sha256_of_nothing():
         (lambda b: b._symbols[1].asks.levels.update({7: level(b)}), "the level at key 7 says it is 5000"),
         (lambda b: setattr(b._symbols[1], "locate", 2), "locate 1 holds the book of locate 2"),
         (lambda b: setattr(b._symbols[1].bids, "symbol", None), "belongs to another symbol"),
+        (lambda b: level(b, 4999).queue.update({1: order(b)}), "reference 1 is queued twice"),
+        (lambda b: setattr(order(b), "qty", 1 << 64), "does not fit 64 bits"),
         (lambda b: setattr(order(b), "level", b._symbols[1].bids.levels[4999]), "says 1 at 4999"),
     ],
 )  # fmt: skip
@@ -220,8 +222,8 @@ def test_validate_sees_damage(stream, applied, damage, says):
     assert any(says in problem for problem in book.validate()), book.validate()
 
 
-def level(book: ReferenceBook) -> Any:
-    return book._symbols[1].bids.levels[5000]
+def level(book: ReferenceBook, price: int = 5000) -> Any:
+    return book._symbols[1].bids.levels[price]
 
 
 def order(book: ReferenceBook) -> Any:

@@ -8,7 +8,7 @@ from trident_book.structures import LEVEL_QTY_MAX, Level, Order, Side, SymbolBoo
 
 
 def violations(symbols: Mapping[int, SymbolBook], orders: Mapping[int, Order]) -> list[str]:
-    """All violations in words, empty when sound (rules BOOK-30 to BOOK-37 of docs/contracts/book.md)."""
+    """All violations in words, empty when sound (rule BOOK-31 of docs/contracts/book.md)."""
     found: list[str] = []
     queued: dict[int, Order] = {}
     for locate, symbol in sorted(symbols.items()):
