@@ -1,0 +1,1 @@
+"""The conformance suite: one command says whether an engine keeps its contract. See docs/conformance.md."""

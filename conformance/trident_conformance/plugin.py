@@ -1,1 +1,124 @@
-"""pytest plugin of the conformance suite: `-p trident_conformance.plugin`."""
+"""pytest plugin of the conformance suite: `pytest -p trident_conformance.plugin --pyargs trident_conformance`.
+
+It is loaded by name only (an entry point would load it in every pytest run of the machine). It adds the
+options, and parametrises tests that ask for `parser_engine`, `book_engine`, `store_engine`, `query_engine` or
+`line_engines`; other tests are left alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from trident_conformance.engines import KINDS, Engine, lines_of, select
+from trident_core.contracts import Kind
+from trident_core.errors import TridentError
+
+pytest.register_assert_rewrite("trident_conformance.drive", "trident_conformance.damage")
+
+_SELECTED: Final = pytest.StashKey[dict[Kind, list[Engine]]]()
+
+#: Examples that hypothesis makes for each property, and with --quick.
+EXAMPLES: Final = 60
+EXAMPLES_QUICK: Final = 12
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("trident conformance")
+    for kind in KINDS:
+        group.addoption(
+            f"--{kind}",
+            metavar="NAME[,NAME…]",
+            help=f"test these {kind} engines, by name or as package.module:Class[+capability…] (default: all)",
+        )
+    group.addoption("--quick", action="store_true", help="fewer random examples and smaller inputs")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if any(config.getoption(str(kind)) for kind in KINDS):
+        _selected(config)  # a wrong name must be said before anything runs
+
+
+def _selected(config: pytest.Config) -> dict[Kind, list[Engine]]:
+    """The engines to test, by kind; when some kind is chosen, kinds that are not chosen are left out."""
+    if _SELECTED not in config.stash:
+        chosen = {kind: config.getoption(str(kind)) for kind in KINDS}
+        some = any(chosen.values())
+        try:
+            config.stash[_SELECTED] = {
+                kind: select(kind, _names(text)) if text or not some else [] for kind, text in chosen.items()
+            }
+        except TridentError as error:
+            raise pytest.UsageError(str(error)) from None
+    return config.stash[_SELECTED]
+
+
+def _names(text: str | None) -> list[str] | None:
+    return [name.strip() for name in text.split(",") if name.strip()] if text else None
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    shown = [
+        f"{kind}={','.join(engine.name for engine in engines)}"
+        for kind, engines in _selected(config).items()
+        if engines
+    ]
+    how = "quick" if config.getoption("quick") else "full"
+    return f"trident conformance ({how}): {' '.join(shown) or 'no engine'}"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    for kind in KINDS:
+        if f"{kind}_engine" in metafunc.fixturenames:
+            engines = _selected(metafunc.config)[kind]
+            metafunc.parametrize(f"{kind}_engine", engines, ids=[engine.label for engine in engines])
+    if "line_engines" in metafunc.fixturenames:
+        lines = lines_of(_selected(metafunc.config))
+        ids = ["-".join(engine.label for engine in line.values()) for line in lines]
+        metafunc.parametrize("line_engines", lines, ids=ids)
+
+
+def engines_of(item: pytest.Item) -> list[Engine]:
+    """The engines that a test judges; in a line, those that are not references, or all if all are."""
+    params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
+    line = params.get("line_engines")
+    if line is not None:
+        others = [engine for engine in line.values() if engine.name != "reference"]
+        return others or list(line.values())
+    return [engine for engine in params.values() if isinstance(engine, Engine)]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for engine in engines_of(item):
+        if engine.missing:
+            pytest.skip(f"{engine.label} requires {', '.join(engine.missing)}: {engine.spec.install_hint}")
+    for marker in item.iter_markers("needs_capability"):
+        for engine in engines_of(item):
+            if not engine.declares(marker.args[0]):
+                pytest.skip(f"{engine.label} does not declare the capability {marker.args[0]}")
+
+
+@pytest.fixture(scope="session")
+def quick(pytestconfig: pytest.Config) -> bool:
+    """Was --quick given?"""
+    return bool(pytestconfig.getoption("quick"))
+
+
+@pytest.fixture(scope="session")
+def prove(quick: bool) -> Any:
+    """`prove(property, **strategies)`: hold a property against random examples, the same in every run."""
+    from hypothesis import HealthCheck, given, settings
+
+    def run(check: Any, *, examples: int | None = None, **strategies: Any) -> None:
+        count = examples or (EXAMPLES_QUICK if quick else EXAMPLES)
+        chosen = settings(
+            max_examples=count,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        chosen(given(**strategies)(check))()
+
+    return run

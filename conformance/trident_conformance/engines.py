@@ -1,0 +1,109 @@
+"""Which engines are tested: by name from the registry, or by factory before they are registered at all."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from trident_core.contracts import EngineSpec, Kind
+from trident_core.errors import PluginError
+from trident_core.plugins import registry
+
+#: The kinds that have a suite.
+KINDS: Final = (Kind.PARSER, Kind.BOOK, Kind.STORE, Kind.QUERY)
+REFERENCE: Final = "reference"
+PROTOCOL: Final = "itch50"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One engine under test. `missing` names modules it requires that are not installed."""
+
+    spec: EngineSpec
+    missing: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        return self.spec.kind
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def label(self) -> str:
+        """As in test ids: book=reference."""
+        return f"{self.kind}={self.name}"
+
+    def make(self, *args: Any, **options: Any) -> Any:
+        """A new engine: its factory, called. Raises PluginError when it cannot be loaded."""
+        return _factory(self.spec)(*args, **options)
+
+    def declares(self, capability: str) -> bool:
+        return capability in self.spec.capabilities
+
+
+@cache
+def _factory(spec: EngineSpec) -> Any:
+    return spec.load()
+
+
+def select(kind: Kind, names: Iterable[str] | None = None) -> list[Engine]:
+    """The engines of `kind` to test, by name; None: every installed one (parsers: those that read ITCH 5.0).
+
+    A name with a colon is a factory, `package.module:Class`, with the capabilities it declares behind plus
+    signs: `mine.book:FastBook`, `mine.parser:Parser+tables+encode`. Raises PluginError for an unknown name.
+    """
+    installed = {spec.name: spec for spec in registry().engines(kind)}
+    if names is None:
+        chosen = [s for s in installed.values() if kind is not Kind.PARSER or PROTOCOL in s.protocols]
+        return [Engine(spec, _missing(spec)) for spec in chosen]
+    engines = []
+    for name in names:
+        if ":" in name:
+            engines.append(Engine(_spec_of_factory(kind, name)))
+        elif name in installed:
+            engines.append(Engine(installed[name]))
+        else:
+            registry().select(kind, name)  # raises, and says why: unknown, or quarantined
+    return engines
+
+
+def reference(kind: Kind) -> Engine:
+    """The engine that is the law for its kind. Raises PluginError when it is not installed."""
+    return select(kind, [REFERENCE])[0]
+
+
+def _spec_of_factory(kind: Kind, name: str) -> EngineSpec:
+    factory, *capabilities = name.split("+")
+    if not all(factory.partition(":")):
+        raise PluginError(f"{factory!r} is not a factory", hint="write package.module:Class")
+    protocols = (PROTOCOL,) if kind is Kind.PARSER else ()
+    return EngineSpec(
+        kind, factory, factory, "given by its factory", capabilities=frozenset(capabilities), protocols=protocols
+    )  # fmt: skip
+
+
+def _missing(spec: EngineSpec) -> tuple[str, ...]:
+    """Modules that an installed engine says it requires and that are not there (an extra not installed)."""
+    return tuple(name for name in spec.requires if importlib.util.find_spec(name) is None)
+
+
+def lines() -> list[dict[Kind, Engine]]:
+    """Every line to test when nothing is chosen: all references, then each other engine among references."""
+    return lines_of({kind: select(kind) for kind in KINDS})
+
+
+def lines_of(engines: dict[Kind, list[Engine]]) -> list[dict[Kind, Engine]]:
+    """Each engine of `engines` in one line with references in the other places, without repetitions."""
+    law = {kind: reference(kind) for kind in KINDS}
+    found: list[dict[Kind, Engine]] = []
+    for kind in KINDS:
+        for engine in engines[kind]:
+            line = {**law, kind: engine}
+            if line not in found:
+                found.append(line)
+    return found
