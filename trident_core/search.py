@@ -129,7 +129,8 @@ def find(
     `symbol` runs on the symbols of the session's directory, so events without a symbol (locate 0) never match
     it. `types` runs on the type letter, `mpid` on the attribution of F and the participant of L events; no
     other type has one. `flags` and `full` go for all three patterns. `seq` and `ts` are closed ranges, None
-    is open. Raises PatternError for a pattern outside the dialect, UsageError for a bad limit, batch or range.
+    is open. Raises PatternError for a pattern outside the dialect, UsageError for a bad limit, batch or
+    range.
     """
     if limit < 0:
         raise UsageError(f"a limit of {limit} events", hint="0 means all")
@@ -170,7 +171,7 @@ def _mpids(events: Events) -> NDArray[np.uint8]:
 
 
 def _locates(snapshot: Snapshot, program: Program) -> NDArray[np.uint32]:
-    """The locates whose symbols match. Long symbols go one by one: a column is as wide as its longest value."""
+    """The locates whose symbols match. Long ones go one by one: a column is as wide as its longest value."""
     short: dict[int, bytes] = {}
     matching: list[int] = []
     for item in snapshot.session.directory:

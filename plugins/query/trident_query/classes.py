@@ -11,7 +11,8 @@ _DISAGREE = "dialects disagree on it: escape it with \\ where it is meant as a c
 def parse_class(reader: Reader, *, ignore_case: bool) -> ByteSet:
     """The bytes of a class; the cursor is behind its `[` and moves behind its `]`.
 
-    Case is folded before negation: `(?i)[^a]` is neither a nor A. Newline is a byte like any other here.
+    Case is folded before negation: `(?i)[^a]` is neither a nor A, `(?i)[[:^upper:]]` is no letter at all.
+    Newline is a byte like any other here.
     """
     start = reader.at - 1
     _refuse_bare_posix(reader, start)
@@ -23,19 +24,19 @@ def parse_class(reader: Reader, *, ignore_case: bool) -> ByteSet:
             raise reader.error("the class is not closed", at=start, hint="add ], or write \\[ for a bracket")
         if not first and reader.take("]"):
             break
-        values |= _item(reader, first=first)
+        values |= _item(reader, first=first, ignore_case=ignore_case)
         first = False
     folded = fold(values) if ignore_case else frozenset(values)
     return ALL_BYTES - folded if negated else folded
 
 
-def _item(reader: Reader, *, first: bool) -> ByteSet:
+def _item(reader: Reader, *, first: bool, ignore_case: bool) -> ByteSet:
     """One item: a POSIX class, a shorthand, a byte, or a range of bytes."""
     start = reader.at
     if reader.sees("&&") or reader.sees("~~") or (reader.sees("--") and not first):
         raise reader.error("a set operation in a class is not in the dialect", at=start, hint=_DISAGREE)
     if reader.sees("[:"):
-        return _posix(reader)
+        return _posix(reader, ignore_case=ignore_case)
     low = _one(reader)
     if not reader.sees("-") or reader.sees("-]"):
         return low if isinstance(low, frozenset) else frozenset((low,))
@@ -77,7 +78,7 @@ def _one(reader: Reader) -> int | ByteSet:
     return raw[0]
 
 
-def _posix(reader: Reader) -> ByteSet:
+def _posix(reader: Reader, *, ignore_case: bool) -> ByteSet:
     start = reader.at
     end = reader.pattern.find(":]", start + 2)
     name = reader.pattern[start + 2 : end] if end >= 0 else ""
@@ -89,6 +90,8 @@ def _posix(reader: Reader) -> ByteSet:
             hint=f"there are {', '.join(POSIX)}; write \\[ for a bracket",
         )
     reader.at = end + 2
+    if ignore_case:
+        known = fold(known)
     return ALL_BYTES - known if name.startswith("^") else known
 
 

@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 from trident_core.errors import UsageError
 
 
-def fixed_width(column: NDArray[Any]) -> NDArray[np.bytes_]:
-    """`column` (S[n] or u8[n, w], of any strides) as S[n]; a copy only where memory is not contiguous.
+def fixed_width(column: NDArray[Any]) -> tuple[NDArray[np.bytes_], int]:
+    """`column` (S[n] or u8[n, w], of any strides) as S[n], and the width of its values in bytes.
 
-    Raises UsageError for anything else.
+    Copies only where memory is not contiguous. Raises UsageError for anything else.
     """
     if isinstance(column, np.ndarray):
         if column.dtype.kind == "S" and column.ndim == 1:
-            return column
+            return column, column.dtype.itemsize
         if column.dtype == np.uint8 and column.ndim == 2:
             count, width = column.shape
             if width == 0 or count == 0:
-                return np.zeros(count, dtype=f"S{max(width, 1)}")
-            return np.ascontiguousarray(column).view(f"S{width}")[:, 0]
+                return np.zeros(count, dtype="S1"), width  # numpy has no S0 to view
+            return np.ascontiguousarray(column).view(f"S{width}")[:, 0], width
         found = f"{column.dtype}[{', '.join(str(length) for length in column.shape)}]"
     else:
         found = type(column).__name__

@@ -30,8 +30,7 @@ class ReferenceProgram:
         Trailing spaces and NULs of a value are cut first, unless compiled with raw=True. Each distinct value
         is matched once. Raises UsageError for another type of column.
         """
-        values = fixed_width(column)
-        width = values.dtype.itemsize
+        values, width = fixed_width(column)
         distinct, inverse = np.unique(values, return_inverse=True)
         exists = self.simulation.exists
         answers = [exists(value_of(value, width, raw=self.raw)) for value in distinct.tolist()]
