@@ -33,7 +33,8 @@ MARK_MAGIC: Final = b"TRIDMARK"
 FRAME_MAGIC: Final = b"TFRM"
 
 MARK_NAME: Final = "durable"
-MARK_SLOT_BYTES: Final = 4_096  # one slot per physical sector, so that a torn write spoils only one
+SECTOR_BYTES: Final = 4_096  # what a power cut may spoil as a whole: a physical sector of today's disks
+MARK_SLOT_BYTES: Final = 4_096  # one slot per sector, so that a torn write spoils only one
 LOCK_NAME: Final = "lock"
 
 _POSITION: Final = struct.Struct("<8sHHI16sQQQI")
@@ -45,6 +46,7 @@ class FrameKind(IntEnum):
     EVENTS = 1  # `count` EVENTs
     SESSION = 2  # JSON object: the session, without its directory; the first frame of a store
     DIRECTORY = 3  # JSON array of `count` instruments that the directory gained: [locate, symbol, details]
+    PAD = 4  # zeros up to the next sector: what follows a sync never shares a sector with what was synced
 
 
 class Position(NamedTuple):
@@ -160,7 +162,7 @@ def contradiction(frame: Frame, here: Position) -> str:
         return f"a frame starts with event {frame.ordinal} where {here.ordinal} is due"
     if frame.epoch < here.epoch:
         return f"a frame of epoch {frame.epoch} follows one of epoch {here.epoch}"
-    if frame.payload_bytes % RECORD_BYTES or not 0 < frame.payload_bytes <= MAX_PAYLOAD_BYTES:
+    if frame.payload_bytes % RECORD_BYTES or frame.payload_bytes > MAX_PAYLOAD_BYTES:
         return f"a frame claims a payload of {frame.payload_bytes} bytes"
     if (frame.kind == FrameKind.SESSION) != (here.place == (0, RECORD_BYTES)):
         return "the session's frame is not the first one"
@@ -170,11 +172,32 @@ def contradiction(frame: Frame, here: Position) -> str:
         if frame.first_seq <= here.last_seq or frame.last_seq - frame.first_seq < frame.count - 1:
             return f"seq does not grow: {frame.first_seq} to {frame.last_seq} after {here.last_seq}"
         return ""
-    if frame.kind not in (FrameKind.SESSION, FrameKind.DIRECTORY):
+    if frame.kind not in (FrameKind.SESSION, FrameKind.DIRECTORY, FrameKind.PAD):
         return f"a frame of unknown kind {frame.kind}"
     if frame.first_seq != here.last_seq or frame.last_seq != here.last_seq:
         return f"a frame claims seq {frame.last_seq} where {here.last_seq} is due"
     return ""
+
+
+def pad_frame(here: Position, sector_bytes: int) -> tuple[Frame, bytes] | None:
+    """The frame, and its payload, that fills the sector `here` stands in; None on a sector's boundary."""
+    gap = -here.offset % sector_bytes
+    if not gap:
+        return None
+    payload = bytes(gap - RECORD_BYTES)
+    frame = Frame(
+        kind=FrameKind.PAD,
+        count=0,
+        epoch=here.epoch,
+        ordinal=here.ordinal,
+        first_seq=here.last_seq,
+        last_seq=here.last_seq,
+        payload_bytes=len(payload),
+        payload_crc=crc32c(payload),
+        offset=here.offset,
+        segment=here.segment,
+    )
+    return frame, payload
 
 
 def seq_problem(frame: Frame, events: Events) -> str:

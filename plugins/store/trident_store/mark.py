@@ -33,10 +33,7 @@ def read_mark(files: FileSystem, folder: Path) -> Mark:
     except FileNotFoundError:
         return Mark(b"", None, (0, 1), 0)
     try:
-        slots = [
-            decode_position(MARK_MAGIC, read(files, handle, RECORD_BYTES, slot * MARK_SLOT_BYTES).tobytes())
-            for slot in (0, 1)
-        ]
+        slots = [_read_slot(files, handle, slot) for slot in (0, 1)]
     finally:
         files.close(handle)
     good = [(found[1], found[0], slot) for slot, found in enumerate(slots) if found]
@@ -45,6 +42,13 @@ def read_mark(files: FileSystem, folder: Path) -> Mark:
         return Mark(b"", None, bad, 0)
     at, store_id, slot = max(good, key=lambda item: (item[0].place, item[0].epoch))
     return Mark(store_id, at, bad, 1 - slot)
+
+
+def _read_slot(files: FileSystem, handle: int, slot: int) -> tuple[bytes, Position] | None:
+    data = read(files, handle, MARK_SLOT_BYTES, slot * MARK_SLOT_BYTES)
+    if data[RECORD_BYTES:].any():  # the rest of a slot is zero: a sector that is not was spoiled
+        return None
+    return decode_position(MARK_MAGIC, data[:RECORD_BYTES].tobytes())
 
 
 def write_slot(files: FileSystem, handle: int, slot: int, store_id: bytes, at: Position) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from trident_core.errors import StoreError
-from trident_store.filesystem import FileSystem
-from trident_store.format import MARK_NAME, Position, segment_name
+from trident_store.filesystem import FileSystem, write_all
+from trident_store.format import MARK_NAME, Position, encode_frame, pad_frame, segment_name
 from trident_store.mark import write_slot
-from trident_store.survey import Survey, survey
+from trident_store.survey import Extent, Survey, survey
 
 
-def recover(files: FileSystem, folder: Path) -> tuple[Survey, Position, int, int]:
+def recover(files: FileSystem, folder: Path, sector_bytes: int) -> tuple[Survey, Position, int, int]:
     """Check everything, cut a torn tail off, make the rest durable, begin a new epoch.
 
     Returns what was found, the end of the log, and the handles of the last segment and of the mark, which
@@ -33,9 +33,14 @@ def recover(files: FileSystem, folder: Path) -> tuple[Survey, Position, int, int
             else:
                 files.remove(folder / segment_name(tear.number))
         # What was appended but never synced counts from now on: it must be durable before the mark says so.
+        end = found.end._replace(epoch=max(mark.epoch, found.end.epoch) + 1)
+        pad = pad_frame(end, sector_bytes) if end.place != mark.place else None
+        if pad is not None:
+            write_all(files, handle, encode_frame(found.store_id, pad[0]) + pad[1], end.offset)
+            end = pad[0].after()
+            found.extents[-1] = Extent(end.segment, end.offset)
         files.sync(handle)
         files.sync_directory(folder)
-        end = found.end._replace(epoch=max(mark.epoch, found.end.epoch) + 1)
         durable = files.open(folder / MARK_NAME, write=True)
         handles.append(durable)
         for slot in (found.mark.next_slot, 1 - found.mark.next_slot):

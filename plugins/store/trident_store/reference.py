@@ -18,7 +18,14 @@ from trident_core.dtypes import EVENT, Events
 from trident_core.errors import StoreError, UsageError
 from trident_core.session import Directory, Instrument, Session
 from trident_store.filesystem import FileSystem, OsFileSystem
-from trident_store.format import MAX_FRAME_EVENTS, Position, encode_json, segment_name, segment_number
+from trident_store.format import (
+    MAX_FRAME_EVENTS,
+    SECTOR_BYTES,
+    Position,
+    encode_json,
+    segment_name,
+    segment_number,
+)
 from trident_store.mark import read_mark
 from trident_store.recovery import require_finished
 from trident_store.snapshot import LogSnapshot
@@ -26,15 +33,16 @@ from trident_store.survey import Survey, survey
 from trident_store.writer import LogWriter
 
 SEGMENT_BYTES: Final = 64 << 20
-SEGMENT_BYTES_MIN: Final = 4 << 10
+SEGMENT_BYTES_MIN: Final = 1 << 10
 SEGMENT_BYTES_MAX: Final = 1 << 40
 
 
 class ReferenceStore:
     """A store in a folder of segments. Contract: `trident_core.contracts.Store`.
 
-    `segment_bytes`: a frame that would make a segment larger than this begins the next one (4 KiB to 1 TiB;
-    a frame larger than that stands alone). `frame_events`: events per frame, 1 to 4,096. `store_id`: 16 bytes
+    `segment_bytes`: a frame that would make a segment larger than this begins the next one (1 KiB to 1 TiB;
+    a frame larger than that stands alone). `sector_bytes`: what a power cut may spoil as a whole, 512 to
+    16,384; a synced log is padded to it. `frame_events`: events per frame, 1 to 4,096. `store_id`: 16 bytes
     that tell stores apart (create only; random when None). `filesystem`: for fault tests. A store is for one
     thread, its snapshots are for any.
 
@@ -51,6 +59,7 @@ class ReferenceStore:
         session: Session | None = None,
         *,
         segment_bytes: int = SEGMENT_BYTES,
+        sector_bytes: int = SECTOR_BYTES,
         frame_events: int = MAX_FRAME_EVENTS,
         store_id: bytes | None = None,
         filesystem: FileSystem | None = None,
@@ -61,6 +70,8 @@ class ReferenceStore:
             raise UsageError(f"segment_bytes must be {SEGMENT_BYTES_MIN} to {SEGMENT_BYTES_MAX}")
         if not 1 <= frame_events <= MAX_FRAME_EVENTS:
             raise UsageError(f"frame_events must be 1 to {MAX_FRAME_EVENTS}, not {frame_events}")
+        if sector_bytes not in (512, 1024, 2048, 4096, 8192, 16384):
+            raise UsageError(f"sector_bytes must be a power of two from 512 to 16384, not {sector_bytes}")
         self.path = Path(path)
         self.mode = mode
         self.recovery = Recovery()
@@ -73,7 +84,7 @@ class ReferenceStore:
             if session is not None and self._view.session is not None:
                 _require_same(session, self._view.session)
             return
-        self._writer = LogWriter(self._files, self.path, segment_bytes)
+        self._writer = LogWriter(self._files, self.path, segment_bytes, sector_bytes)
         try:
             if mode == "create":
                 self._session = self._create(session, store_id)

@@ -239,7 +239,7 @@ class _Walk:
                     raise _BrokenError(problem, torn=False, frame=frame)
             elif self.sound and frame.kind == FrameKind.SESSION:
                 self.survey.session = Session.from_json(json.loads(payload.tobytes()))
-            elif self.sound:
+            elif self.sound and frame.kind == FrameKind.DIRECTORY:
                 for instrument in decode_instruments(payload.tobytes()):
                     self.survey.instruments[instrument.locate] = instrument
         except (ValueError, TypeError, UsageError) as error:

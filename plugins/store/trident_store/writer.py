@@ -24,6 +24,7 @@ from trident_store.format import (
     encode_frame,
     encode_instruments,
     encode_position,
+    pad_frame,
     segment_name,
 )
 from trident_store.mark import write_slot
@@ -52,13 +53,14 @@ class LogWriter:
     """The one writer of a store. Methods raise StoreError when the disk refuses; from then on `append` does
     so at once, and after a failed sync `sync` too: the next fsync would say yes although the data is gone."""
 
-    def __init__(self, files: FileSystem, folder: Path, segment_bytes: int) -> None:
+    def __init__(self, files: FileSystem, folder: Path, segment_bytes: int, sector_bytes: int) -> None:
         self.store_id = b""
         self.durable = Position()  # what the newest mark says
         self.recorded: dict[int, Instrument] = {}
         self.sync_failure = ""  # why nothing can be made durable any more
         self._write_failure = ""  # why nothing can be appended any more
-        self._files, self._folder, self._segment_bytes = files, folder, segment_bytes
+        self._files, self._folder = files, folder
+        self._segment_bytes, self._sector_bytes = segment_bytes, sector_bytes
         self._handles: list[int] = []
         self._pending: _Pending | None = None
         self._recorded_version = -1
@@ -84,6 +86,7 @@ class LogWriter:
             raise StoreError(f"{folder} is being created by another process")
         self._log = self._new_segment(0, Position(), ())
         self._put(FrameKind.SESSION, session_json, 1, 0, 0)
+        self._pad()
         files.sync(self._log.handle)
         # The mark comes last: without one, creation was interrupted. It has both slots from the start, so
         # that a slot which does not check always means something.
@@ -97,7 +100,7 @@ class LogWriter:
     def resume(self) -> Survey:
         """Lock and recover a store; return what was found. Raises StoreError, OSError."""
         self._handles.append(self._files.lock(self._folder / LOCK_NAME))
-        found, end, handle, self._mark = recover(self._files, self._folder)
+        found, end, handle, self._mark = recover(self._files, self._folder, self._sector_bytes)
         self._handles += [handle, self._mark]
         self.store_id = found.store_id
         self._log = _Log(handle, end, tuple(found.extents[:-1]))
@@ -153,11 +156,11 @@ class LogWriter:
         if self.sync_failure:
             raise StoreError(f"{self._folder} is read-only: {self.sync_failure}", hint="open it again")
         self.settle()
-        end = self._log.end
-        if end.place != self.durable.place:
+        if self._log.end.place != self.durable.place:
+            self._pad()
             with self._guard("a sync", sync=True):
                 self._files.sync(self._log.handle)
-                self._set_mark(end)
+                self._set_mark(self._log.end)
 
     def release(self) -> None:
         """Close all handles, the lock's too. Idempotent."""
@@ -171,7 +174,7 @@ class LogWriter:
         instruments: tuple[Instrument, ...] = (),
     ) -> None:  # fmt: skip
         end = self._log.end
-        if end.offset > RECORD_BYTES and end.offset + RECORD_BYTES + len(payload) > self._segment_bytes:
+        if end.offset > self._sector_bytes and end.offset + RECORD_BYTES + len(payload) > self._segment_bytes:
             self._rotate()
             end = self._log.end
         frame = Frame(
@@ -186,13 +189,23 @@ class LogWriter:
             offset=end.offset,
             segment=end.segment,
         )
+        self._write(frame, payload, instruments)
+
+    def _pad(self) -> None:
+        """Fill the sector. Later writes may spoil only sectors in which nothing is acknowledged."""
+        pad = pad_frame(self._log.end, self._sector_bytes)
+        if pad is not None:
+            self._write(*pad)
+
+    def _write(self, frame: Frame, payload: bytes, instruments: tuple[Instrument, ...] = ()) -> None:
         data = encode_frame(self.store_id, frame) + payload
-        self._pending = _Pending(data, end.offset, frame.after(), instruments)
+        self._pending = _Pending(data, frame.offset, frame.after(), instruments)
         self.settle()
 
     def _rotate(self) -> None:
         """Seal the segment and begin the next. Only the last segment may ever hold a torn tail: what a
         sealed one holds is durable, and marked so, before the next one exists."""
+        self._pad()
         old, end = self._log.handle, self._log.end
         with self._guard("beginning a segment", sync=True):
             self._files.sync(old)
@@ -206,10 +219,16 @@ class LogWriter:
         handle = self._files.open(self._folder / segment_name(number), write=True, create=True)
         self._handles.append(handle)
         start = before._replace(segment=number)
-        write_all(self._files, handle, encode_position(SEGMENT_MAGIC, self.store_id, start), 0)
+        data = encode_position(SEGMENT_MAGIC, self.store_id, start)
+        start = start._replace(offset=RECORD_BYTES)
+        pad = pad_frame(start, self._sector_bytes)
+        if number and pad is not None:  # the first segment's first frame is the session's
+            data += encode_frame(self.store_id, pad[0]) + pad[1]
+            start = pad[0].after()
+        write_all(self._files, handle, data, 0)
         self._files.sync(handle)
         self._files.sync_directory(self._folder)
-        return _Log(handle, start._replace(offset=RECORD_BYTES), sealed)
+        return _Log(handle, start, sealed)
 
     def _set_mark(self, end: Position) -> None:
         write_slot(self._files, self._mark, self._slot, self.store_id, end)
