@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import errno
 import itertools
+import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,15 +70,17 @@ class _File:
             bytearray(self.cache), self.disk, {k: list(v) for k, v in self.dirty.items()}, list(self.sizes)
         )
 
-    def sector_options(self) -> list[list[tuple[int, bytes]]]:
-        """For each dirty sector: what it may hold after a crash."""
-        options = []
+    def sector_options(self) -> list[tuple[list[Any], list[Any]]]:
+        """For each dirty sector: what it may hold after a crash, first without and then with garbling."""
+        options: list[tuple[list[Any], list[Any]]] = []
         for sector, versions in sorted(self.dirty.items()):
             old = self.disk[sector * SECTOR : (sector + 1) * SECTOR].ljust(SECTOR, b"\0")
             new = versions[-1]
             half = new[: SECTOR // 2] + old[SECTOR // 2 :]
             noise = bytes(byte ^ 0x5A for byte in new)
-            options.append([(sector, each) for each in dict.fromkeys([old, new, *versions, half, noise])])
+            whole = [(sector, each) for each in dict.fromkeys([old, new, *versions])]
+            spoiled = [(sector, each) for each in (half, noise) if (sector, each) not in whole]
+            options.append((whole, whole + spoiled))
         return options
 
     def after_crash(self, size: int, sectors: Sequence[tuple[int, bytes]]) -> bytes:
@@ -108,25 +111,19 @@ class CrashPoint:
             for name in sorted({*self.names, *self.disk_names})
             if self.names.get(name) != self.disk_names.get(name)
         ]
-        choices: list[list[object]] = [[False, True] for _ in uncertain]
+        choices: list[tuple[list[Any], list[Any]]] = [([False, True],) * 2 for _ in uncertain]
         dirty = [(number, file) for number, file in sorted(self.files.items()) if file.dirty or file.sizes]
         for _, file in dirty:
-            choices.append(list(dict.fromkeys([len(file.disk), len(file.cache), *file.sizes])))
-            choices.extend([list(options) for options in file.sector_options()])
-        total = 1
-        for options in choices:
-            total *= len(options)
-        picks: Iterator[tuple[object, ...]]
-        if total <= limit:
-            picks = itertools.product(*choices)
+            sizes = list(dict.fromkeys([len(file.disk), len(file.cache), *file.sizes]))
+            choices += [(sizes, sizes), *file.sector_options()]
+        if math.prod(len(every) for _, every in choices) <= limit:
+            picks: Iterator[Sequence[Any]] = itertools.product(*(every for _, every in choices))
         else:
-            corners = [tuple(o[0] for o in choices), tuple(o[min(1, len(o) - 1)] for o in choices)]
-            some = (tuple(rng.choice(o) for o in choices) for _ in range(limit - len(corners)))
-            picks = itertools.chain(corners, some)
+            picks = _sample(choices, limit, rng)
         for pick in picks:
             yield self._state(uncertain, dirty, list(pick))
 
-    def _state(self, uncertain: list[str], dirty: list[tuple[int, _File]], pick: list[object]) -> Disk:
+    def _state(self, uncertain: list[str], dirty: list[tuple[int, _File]], pick: list[Any]) -> Disk:
         names = dict(self.disk_names)
         for name in uncertain:
             if pick.pop(0):
@@ -138,8 +135,22 @@ class CrashPoint:
         for number, file in dirty:
             size = pick.pop(0)
             sectors = [pick.pop(0) for _ in file.dirty]
-            contents[number] = file.after_crash(size, sectors)  # type: ignore[arg-type]
+            contents[number] = file.after_crash(size, sectors)
         return {name: contents[number] for name, number in names.items()}
+
+
+def _sample(
+    choices: list[tuple[list[Any], list[Any]]], count: int, rng: random.Random
+) -> Iterator[Sequence[Any]]:
+    """All old, all new, then in turn: nothing garbled, one thing perhaps, everything perhaps."""
+    yield [every[0] for _, every in choices]
+    yield [every[min(1, len(every) - 1)] for _, every in choices]
+    for turn in range(count - 2):
+        lucky = rng.randrange(len(choices))
+        yield [
+            rng.choice(every if turn % 3 == 2 or (turn % 3 == 1 and i == lucky) else whole)
+            for i, (whole, every) in enumerate(choices)
+        ]
 
 
 class CrashFileSystem:

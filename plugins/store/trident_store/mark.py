@@ -53,5 +53,6 @@ def _read_slot(files: FileSystem, handle: int, slot: int) -> tuple[bytes, Positi
 
 def write_slot(files: FileSystem, handle: int, slot: int, store_id: bytes, at: Position) -> None:
     """Write one slot and make it durable. Raises OSError."""
-    write_all(files, handle, encode_position(MARK_MAGIC, store_id, at), slot * MARK_SLOT_BYTES)
+    data = encode_position(MARK_MAGIC, store_id, at).ljust(MARK_SLOT_BYTES, b"\0")
+    write_all(files, handle, data, slot * MARK_SLOT_BYTES)
     files.sync(handle)
