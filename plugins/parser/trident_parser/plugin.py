@@ -10,7 +10,7 @@ from trident_core.hookspecs import hookimpl
 
 @hookimpl
 def trident_register_parsers() -> Sequence[EngineSpec]:
-    """The reference: plain Python, the law for every other parser of ITCH 5.0."""
+    """The reference, the law for every other parser of ITCH 5.0; and a parser of another format altogether."""
     return [
         EngineSpec(
             kind=Kind.PARSER,
@@ -19,5 +19,12 @@ def trident_register_parsers() -> Sequence[EngineSpec]:
             summary="ITCH 5.0 in plain Python, written to be read: events, typed tables, encoder",
             capabilities=frozenset({Capability.ENCODE, Capability.TABLES, Capability.LENIENT}),
             protocols=("itch50",),
-        )
+        ),
+        EngineSpec(
+            kind=Kind.PARSER,
+            name="lobster",
+            factory="trident_parser.lobster:LobsterParser",
+            summary="LOBSTER message files (csv), in plain Python",
+            protocols=("lobster-csv",),
+        ),
     ]
