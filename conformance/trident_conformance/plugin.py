@@ -24,6 +24,9 @@ EXAMPLES: Final = 60
 EXAMPLES_QUICK: Final = 12
 
 
+_FIXTURES: Final = frozenset({*(f"{kind}_engine" for kind in KINDS), "line_engines"})
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("trident conformance")
     for kind in KINDS:
@@ -36,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs_capability(name): skip engines that do not declare it")
     if any(config.getoption(str(kind)) for kind in KINDS):
         _selected(config)  # a wrong name must be said before anything runs
 
@@ -77,6 +81,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         lines = lines_of(_selected(metafunc.config))
         ids = ["-".join(engine.label for engine in line.values()) for line in lines]
         metafunc.parametrize("line_engines", lines, ids=ids)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of kinds that were not chosen, rather than report each as skipped."""
+    left_out = [item for item in items if _has_no_engine(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not _has_no_engine(item)]
+
+
+def _has_no_engine(item: pytest.Item) -> bool:
+    """pytest gives a test that is parametrised over nothing one instance, whose parameter is not an engine."""
+    params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
+    return any(name in _FIXTURES and not isinstance(value, (Engine, dict)) for name, value in params.items())
 
 
 def engines_of(item: pytest.Item) -> list[Engine]:
