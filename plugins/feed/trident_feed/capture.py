@@ -94,7 +94,7 @@ class CaptureFeed:
         if isinstance(carried, Skipped):
             self.transport[carried.reason] += 1
             self.anomalies.add("truncated_packet" if carried.short else "foreign_packet", at=packet.offset)
-        elif self._options.port not in (None, carried.src[1], carried.dst[1]):
+        elif self._options.port is not None and not _has_port(carried, self._options.port):
             self.transport["packet of another port"] += 1
         elif isinstance(carried, Datagram):
             yield from self._mold(carried, packet)
@@ -153,3 +153,8 @@ class CaptureFeed:
         else:
             hint = "is it a capture of MoldUDP64 or SoupBinTCP?"
         return InputError(f"{message} ({held})" if held else message, hint=hint)
+
+
+def _has_port(carried: Datagram | Segment, port: int) -> bool:
+    """To that port; of TCP, or from it."""
+    return port == carried.dst[1] or (isinstance(carried, Segment) and port == carried.src[1])

@@ -49,6 +49,7 @@ class SoupReader:
         self.next: int | None = None
         self.lost = False
         self.ended = False
+        self._renumbered = False  # by a login since the last message
         self._anomalies = anomalies
         self._transport = transport
         self._contiguous = contiguous
@@ -105,15 +106,17 @@ class SoupReader:
         number = int(digits) if digits.isdigit() else -1
         if 0 <= number < SEQUENCE_MAX:
             self.session, self.next = payload[:10], max(1, number)
+            self._renumbered = True
         else:
             self._anomalies.add("foreign_packet", at=offset)
 
     def _sequenced(self, message: bytes, offset: int, out: list[Messages]) -> None:
         block = (1, len(message).to_bytes(2, "big") + message if message else b"")
-        if out and out[-1].session == self.session:
+        if out and not self._renumbered:
             out[-1].blocks.append(block)
         else:
             out.append(Messages(self.session, self.next, [block], offset))
+            self._renumbered = False
         if self.next is not None:
             self.next += 1
 

@@ -39,13 +39,15 @@ class _Direction:
         self.reader = SoupReader(anomalies, transport, contiguous=False)
         self.synced = False
         self.useful = False
+        self.opened_at: int | None = None  # number of the SYN
         self._delivered: int | None = None  # number of the byte after the last one read
         self._anomalies = anomalies
         self._transport = transport
 
-    def begin(self, seq: int) -> None:
-        """A SYN: the stream's first byte has number `seq`."""
-        self.order.next = self._delivered = seq
+    def open(self, seq: int) -> None:
+        """A SYN with number `seq`: the stream's first byte has the next one."""
+        self.opened_at = seq
+        self.order.next = self._delivered = (seq + 1) % _WRAP
         self.synced = True
 
     def segment(self, seq: int, payload: bytes, offset: int) -> list[Messages]:
@@ -105,7 +107,7 @@ class Connections:
         line = segment.src, segment.dst
         out: list[Delivery] = []
         direction = self._directions.pop(line, None)
-        if segment.flags & _SYN and direction and direction.order.next != (segment.seq + 1) % _WRAP:
+        if segment.flags & _SYN and direction and direction.opened_at != segment.seq:
             out += _deliveries(line, direction.finish())
             direction = None
         if direction is None:
@@ -116,7 +118,7 @@ class Connections:
                 return out
             direction = _Direction(self._anomalies, self._transport)
             if segment.flags & _SYN:
-                direction.begin((segment.seq + 1) % _WRAP)
+                direction.open(segment.seq)
         if segment.payload:
             seq = segment.seq + bool(segment.flags & _SYN)
             out += _deliveries(line, direction.segment(seq, segment.payload, offset))
