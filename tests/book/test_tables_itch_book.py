@@ -1,4 +1,4 @@
-"""Days by chance, with anomalies, against the PyPI package itch-book: the same bytes, the same tables.
+"""Days by chance and simulated days against the PyPI package itch-book: the same bytes, the same tables.
 
 Where the two differ by design (docs/contracts/book.md, "Differences from itch-book"), exactly the rows in
 question are brought to one form before comparing, and a test of its own shows the difference.
@@ -15,13 +15,18 @@ import pytest
 
 from trident_book.reference import ReferenceBook
 from trident_core import tables
+from trident_core.decode import events_of
 from trident_core.dtypes import EFFECT, TOP
 from trident_core.session import Directory, Instrument, Session
 from trident_parser.encode import encode_events
+from trident_parser.reference import ReferenceParser
+from trident_sim.spec import SimSpec
+from trident_sim.stream import Day
 
 itch_book = pytest.importorskip("itch_book")
 
 DATE = dt.date(2019, 12, 30)
+ANOMALIES = {"unknown_ref", "duplicate_ref", "over_execution"}
 Rows = list[dict[str, Any]]
 
 
@@ -72,11 +77,12 @@ def shown_at_next_event(rows: Rows, tops: np.ndarray, midnight: int) -> Rows:
     A TOP belongs to the event's symbol: we show the loss at the loser's next event.
     """
     moved: dict[tuple[int, int], dict[str, Any]] = {}
+    own = {int(locate): tops[tops["locate"] == locate] for locate in np.unique(tops["locate"])}
     for row in rows:
-        own = tops["locate"] == row["locate"]
-        at = np.flatnonzero(own & (tops["seq"] >= row["seq"]))
-        if len(at):
-            seq, ts = (int(tops[name][at[0]]) for name in ("seq", "ts"))
+        events = own[row["locate"]]
+        at = int(np.searchsorted(events["seq"], row["seq"]))
+        if at < len(events):
+            seq, ts = (int(events[name][at]) for name in ("seq", "ts"))
             moved[seq, row["locate"]] = row | {"seq": seq, "ts_event": midnight + ts}
     return [row for _, row in sorted(moved.items())]
 
@@ -95,8 +101,7 @@ def without_repeats(rows: Rows, *ignored: str) -> Rows:
 
 
 def compare(path: Path, events: np.ndarray, session: Session) -> dict[str, int]:
-    """Assert that all four tables are equal; return how many rows needed one form."""
-    path.write_bytes(encode_events(events, session).tobytes())
+    """Assert that itch-book's tables of the file are ours of the events; say what the day was like."""
     expected, stats = theirs(path)
     actual, book, tops = ours(events, session)
     assert actual["trades"] == expected["trades"]
@@ -124,11 +129,26 @@ def compare(path: Path, events: np.ndarray, session: Session) -> dict[str, int]:
     }
 
 
+def compare_chance(path: Path, events: np.ndarray) -> dict[str, int]:
+    session = day_session()
+    path.write_bytes(encode_events(events, session).tobytes())
+    return compare(path, events, session)
+
+
+def compare_simulated(path: Path, spec: SimSpec) -> dict[str, int]:
+    """The simulator's bytes to itch-book; our parser's events of them to our book."""
+    path.write_bytes(b"".join(frames.tobytes() for frames in Day(spec).frames()))
+    session = Session(date=DATE)
+    events = events_of(path.read_bytes(), ReferenceParser(session))
+    assert len(events) == spec.messages
+    return compare(path, events, session)
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("anomalies", [0.0, 0.1, 0.5])
 def test_equal_tables(tmp_path, chance, seed, anomalies):
     events = chance(seed, 1500, anomalies=anomalies, foreign=False)
-    seen = compare(tmp_path / "day.bin", events, day_session())
+    seen = compare_chance(tmp_path / "day.bin", events)
     assert seen["foreign"] == 0
     assert seen["least_rows"] > 80
     if anomalies:
@@ -142,7 +162,7 @@ def test_equal_tables(tmp_path, chance, seed, anomalies):
 @pytest.mark.parametrize("seed", range(10, 14))
 def test_equal_tables_with_evictions_across_symbols(tmp_path, chance, seed):
     events = chance(seed, 2500, anomalies=0.3, foreign=True)
-    seen = compare(tmp_path / "day.bin", events, day_session())
+    seen = compare_chance(tmp_path / "day.bin", events)
     assert seen["foreign"]
 
 
@@ -150,7 +170,27 @@ def test_equal_tables_with_evictions_across_symbols(tmp_path, chance, seed):
 @pytest.mark.parametrize("seed", range(100, 103))
 def test_equal_tables_of_longer_days(tmp_path, chance, seed):
     events = chance(seed, 20_000, symbols=40, anomalies=0.05)
-    compare(tmp_path / "day.bin", events, day_session())
+    compare_chance(tmp_path / "day.bin", events)
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_equal_tables_of_simulated_days(tmp_path, seed):
+    """A sound day has no anomaly; a disturbed one has exactly those that the simulator made."""
+    sound = compare_simulated(
+        tmp_path / "sound.bin", SimSpec(messages=3_000, symbols=12, seed=seed, date=DATE)
+    )
+    assert not sound.keys() & ANOMALIES
+    spec = SimSpec(messages=4_000, symbols=12, seed=seed, date=DATE, anomalies=0.05)
+    disturbed = compare_simulated(tmp_path / "disturbed.bin", spec)
+    assert sum(disturbed[name] for name in ANOMALIES) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5, 8))
+def test_equal_tables_of_longer_simulated_days(tmp_path, seed):
+    spec = SimSpec(messages=40_000, symbols=60, seed=seed, date=DATE, anomalies=0.01)
+    disturbed = compare_simulated(tmp_path / "day.bin", spec)
+    assert sum(disturbed[name] for name in ANOMALIES) > 200
 
 
 def tables_of(tmp_path: Path, events: np.ndarray) -> tuple[dict[str, Rows], dict[str, Rows], ReferenceBook]:
