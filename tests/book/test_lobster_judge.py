@@ -93,7 +93,7 @@ def sample_name(case: Case) -> str:
     return f"LOBSTER_SampleFile_{case.ticker}_2012-06-21_{case.depth}.zip"
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=3)
 def load(path: Path, depth: int) -> Day:
     session, events, anomalies = read_day(path)
     assert not anomalies

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from trident_core.contracts import ByteSource, Chunk, FeedOptions
+from trident_core.errors import InputError
 from trident_core.session import Instrument, Session
 from trident_core.stats import Anomalies
 
@@ -21,7 +22,11 @@ from trident_core.stats import Anomalies
 LOCATE: Final = 1
 
 _NAME: Final = re.compile(r"(?i)^(.+?)_\d{4}-\d\d-\d\d_\d+_\d+_message_\d+\.csv")
-_LINE: Final = re.compile(rb"\d{1,5}(\.\d+)?,[1-7],-?\d{1,20},\d{1,20},-?\d{1,20},-?1\r?")
+_LINE: Final = re.compile(rb"\d{1,5}(\.\d{1,18})?,[1-7],-?\d{1,20},\d{1,20},-?\d{1,20},-?1\r?")
+_ROW: Final = re.compile(rb"-?\d{1,20}(,-?\d{1,20})+\r?")
+_PEEKED_BYTES: Final = 1 << 14
+#: Of the last line, as much is looked at; a line that is longer is no message.
+_LINE_BYTES_MAX: Final = 128
 #: Lines that `detect` looks at.
 _LINES_JUDGED: Final = 64
 
@@ -29,8 +34,9 @@ _LINES_JUDGED: Final = 64
 class LobsterFeed:
     """The bytes of a message csv as they are; protocol "lobster-csv": lines that end in a newline.
 
-    A newline that the last line lacks is supplied. The symbol (locate 1) and the price scale go into the
-    session; a name of another shape leaves the symbol unknown. Memory: one chunk. `lenient` changes nothing.
+    A last line that is whole but for its newline is given one; a cut one is not: it becomes a `torn_tail`.
+    The symbol (locate 1) and the price scale go into the session; a name of another shape leaves the symbol
+    unknown. Memory: one chunk. `lenient` changes nothing. Raises InputError for LOBSTER's orderbook files.
     """
 
     protocol = "lobster-csv"
@@ -48,8 +54,11 @@ class LobsterFeed:
     def detect(cls, head: bytes, name: str) -> int:
         """By the first lines: six columns of numbers, type 1 to 7, direction 1 or -1. See `contracts.Feed`.
 
-        A header may stand before them, and one line in eight may be damaged.
+        A header may stand before them, and one line in eight may be damaged. An orderbook file is recognised
+        too, faintly, to say what it is.
         """
+        if _is_orderbook(head):
+            return 5
         whole = head.split(b"\n")
         lines = [line for line in (whole[:-1] or whole)[:_LINES_JUDGED] if line]
         good = [_LINE.fullmatch(line) is not None for line in lines]
@@ -59,10 +68,21 @@ class LobsterFeed:
         return (90 if sum(good) >= 3 else 70) - 10 * min(bad, 3)
 
     def __iter__(self) -> Iterator[Chunk]:
-        offset, last = 0, b"\n"
+        if _is_orderbook(self._source.peek(_PEEKED_BYTES)):
+            raise InputError(
+                f"{self._source.name} looks like LOBSTER's orderbook file: levels, not messages",
+                hint="name the message file of the same day, …_message_….csv",
+            )
+        offset, tail = 0, b""
         while data := self._source.read(self._chunk_bytes):
             yield Chunk(np.frombuffer(data, np.uint8), None, offset)
             offset += len(data)
-            last = data[-1:]
-        if last != b"\n":
+            tail = (tail + data[-_LINE_BYTES_MAX:])[-_LINE_BYTES_MAX:]
+        if _LINE.fullmatch(tail[tail.rfind(b"\n") + 1 :]):
             yield Chunk(np.frombuffer(b"\n", np.uint8), None, offset)
+
+
+def _is_orderbook(head: bytes) -> bool:
+    """Four integers for each level; with LOBSTER's 200 levels, the first line is well within the head."""
+    line, end, _ = head.partition(b"\n")
+    return bool(end) and _ROW.fullmatch(line) is not None and (line.count(b",") + 1) % 4 == 0
