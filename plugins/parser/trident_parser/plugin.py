@@ -10,7 +10,7 @@ from trident_core.hookspecs import hookimpl
 
 @hookimpl
 def trident_register_parsers() -> Sequence[EngineSpec]:
-    """The reference, the law for every other parser of ITCH 5.0; and a parser of another format altogether."""
+    """The reference, the law for others of ITCH 5.0; a fast one; and a parser of another format."""
     return [
         EngineSpec(
             kind=Kind.PARSER,
@@ -19,6 +19,15 @@ def trident_register_parsers() -> Sequence[EngineSpec]:
             summary="ITCH 5.0 in plain Python, written to be read: events, typed tables, encoder",
             capabilities=frozenset({Capability.ENCODE, Capability.TABLES, Capability.LENIENT}),
             protocols=("itch50",),
+        ),
+        EngineSpec(
+            kind=Kind.PARSER,
+            name="numba",
+            factory="trident_parser.numba_parser:NumbaParser",
+            summary="ITCH 5.0 in a compiled kernel: events, typed tables, encoder",
+            capabilities=frozenset({Capability.ENCODE, Capability.TABLES, Capability.LENIENT}),
+            protocols=("itch50",),
+            requires=("numba",),
         ),
         EngineSpec(
             kind=Kind.PARSER,

@@ -16,19 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trident_core.contracts import ParseResult, Status
-from trident_core.dtypes import EVENT, EventFlag, Events, Frames
-from trident_core.errors import UsageError
-from trident_core.session import Instrument, Session
+from trident_core.dtypes import EventFlag, Events, Frames
+from trident_core.session import Session
 from trident_core.stats import Anomalies
+from trident_parser.directory import teach
 from trident_parser.encode import encode_events, encode_rows
-from trident_parser.itch50 import (
-    BY_LETTER,
-    LENGTHS,
-    STOCK_OFFSETS,
-    TABLE_DTYPES,
-    WIRE_DTYPES,
-    framed_at,
-)
+from trident_parser.itch50 import LENGTHS, STOCK_OFFSETS
+from trident_parser.typed import check_frames, check_out, typed_rows
 
 # --- EVENT columns of each type -----------------------------------------------------------------------------
 # A decoder is given the bytes and where its frame starts, and answers the seven columns that differ by type.
@@ -208,6 +202,7 @@ DECODERS: Final[dict[int, Decoder]] = {
 
 # --- Framing ------------------------------------------------------------------------------------------------
 
+_SEQ_MAX: Final = (1 << 64) - 1
 _LENGTHS: Final = tuple(map(int, LENGTHS))
 _STOCK_OFFSETS: Final = tuple(map(int, STOCK_OFFSETS))
 
@@ -234,10 +229,6 @@ def _lenient_length(data: memoryview, at: int, end: int) -> int:
 
 # --- The parser ---------------------------------------------------------------------------------------------
 
-#: What the directory keeps of R: every field after the stock, by the specification's name.
-_DETAIL_NAMES: Final = tuple(field.name for field in BY_LETTER["R"].fields[5:])
-_DETAILS: Final = Struct(">21xccIcc2scccccIc").unpack_from
-
 
 class ReferenceParser:
     """ITCH 5.0 -> EVENTs and typed tables, and back. Satisfies Parser, TableParser and Encoder.
@@ -260,11 +251,8 @@ class ReferenceParser:
 
     def parse_into(self, frames: Frames, out: Events) -> ParseResult:
         """See `trident_core.contracts.Parser`."""
-        _check_frames(frames)
-        if out.dtype != EVENT or out.ndim != 1 or not out.flags.c_contiguous or not out.flags.writeable:
-            raise UsageError("parse_into needs a writable, contiguous EVENT[m] to write to")
-        if len(out) == 0:
-            raise UsageError("parse_into needs room for at least one event")
+        check_frames(frames)
+        check_out(out)
         data = frames.data
         cells = out.view(np.uint8).data
         count = 0
@@ -284,13 +272,13 @@ class ReferenceParser:
 
         The dtypes are `itch50.TABLE_DTYPES`; texts keep their padding, so that `encode_rows` is exact.
         """
-        _check_frames(frames)
+        check_frames(frames)
         found: dict[int, tuple[list[int], list[int]]] = {}
         for letter, seq, at in self._walk(frames.data, sys.maxsize):
             seqs, starts = found.setdefault(letter, ([], []))
             seqs.append(seq)
             starts.append(at)
-        return {chr(letter): _table(frames, chr(letter), *where) for letter, where in found.items()}
+        return {chr(letter): typed_rows(frames, chr(letter), *where) for letter, where in found.items()}
 
     def encode_events(self, events: Events) -> Frames:
         """See `trident_parser.encode.encode_events`."""
@@ -329,7 +317,7 @@ class ReferenceParser:
             else:
                 problem = "wrong_length" if _LENGTHS[letter] else "unknown_type"
                 self.anomalies.add(problem, at=self.position + at)
-            seq += 1
+            seq = seq + 1 & _SEQ_MAX  # a hostile transport may number messages up to the end
             at += 2 + length
         if status is Status.END:
             at += 2
@@ -341,54 +329,11 @@ class ReferenceParser:
         self._stop = (at, status)
 
     def _learn(self, data: memoryview, at: int, letter: int) -> None:
-        """Teach the directory the symbol that a message carries; report it if the directory disagrees."""
+        """Teach the directory the symbol that a message carries, unless it is known to say the same."""
         locate = data[at + 3] << 8 | data[at + 4]
         start = at + 2 + _STOCK_OFFSETS[letter]
-        stock = bytes(data[start : start + 8])
-        if letter != ord("R") and self._agreed.get(locate) == stock:
+        if letter != ord("R") and self._agreed.get(locate) == bytes(data[start : start + 8]):
             return
-        symbol = stock.rstrip(b" \0").decode("latin-1")
-        if locate == 0 or not symbol:
-            return
-        directory = self.session.directory
-        known = directory.symbol(locate)
-        if known and known != symbol:
-            self.anomalies.add("symbol_mismatch", at=self.position + at)
-        if letter == ord("R"):
-            directory.put(Instrument(locate, symbol, _details(data, at)))
-        elif not known:
-            directory.put(Instrument(locate, symbol))
-        elif known != symbol:
-            return
-        self._agreed[locate] = stock
-
-
-def _details(data: memoryview, at: int) -> dict[str, str | int]:
-    """What R says of its instrument: numbers, letters as they are, texts without their padding."""
-    return {
-        name: value if isinstance(value, int) else _text(value)
-        for name, value in zip(_DETAIL_NAMES, _DETAILS(data, at), strict=True)
-    }
-
-
-def _text(value: bytes) -> str:
-    return (value if len(value) == 1 else value.rstrip(b" \0")).decode("latin-1")
-
-
-def _check_frames(frames: Frames) -> None:
-    if frames.dtype != np.uint8 or frames.ndim != 1 or not frames.flags.c_contiguous:
-        raise UsageError("frames must be a contiguous u8[n]")
-
-
-def _table(frames: Frames, letter: str, seqs: list[int], starts: list[int]) -> NDArray[Any]:
-    """The messages of one type that start at `starts`, as typed rows."""
-    wire = framed_at(frames, letter)[np.array(starts)].view(WIRE_DTYPES[letter])
-    rows = np.empty(len(wire), TABLE_DTYPES[letter])
-    rows["seq"] = seqs
-    for field in BY_LETTER[letter].fields[1:]:
-        if field.size == 6:
-            high = wire["timestamp_high"].astype(np.uint64)
-            rows[field.name] = high << np.uint64(32) | wire["timestamp_low"]
-        else:
-            rows[field.name] = wire[field.name]
-    return rows
+        stock = teach(self.session, self.anomalies, data, at, self.position + at)
+        if stock:
+            self._agreed[locate] = stock
