@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -40,7 +41,7 @@ class Reorder:
         self._first = 0
         self._held: list[Run] = []
         self._held_bytes = 0
-        self._gaps: list[tuple[int, int]] = []
+        self._gaps: deque[tuple[int, int]] = deque(maxlen=GAPS_KEPT)
         self._announced = (0, 0)
 
     def push(self, run: Run) -> list[Run]:
@@ -77,7 +78,7 @@ class Reorder:
     def _lose(self, upto: int, offset: int) -> None:
         assert self.next is not None
         self._report("gap", upto - self.next, offset)
-        self._gaps = [*self._gaps[-GAPS_KEPT + 1 :], (self.next, upto)]
+        self._gaps.append((self.next, upto))
         self.next = upto
 
     def _release(self) -> list[Run]:
@@ -107,5 +108,7 @@ class Reorder:
             if high <= start:
                 break
             late += max(0, min(end, high) - max(start, low))
-        self._report("late", late, offset)
-        self._report("duplicate", end - start - late, offset)
+        if late:
+            self._report("late", late, offset)
+        if end - start > late:
+            self._report("duplicate", end - start - late, offset)
