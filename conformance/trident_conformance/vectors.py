@@ -146,6 +146,11 @@ def to_frames(texts: list[str]) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(bytes.fromhex(text) for text in texts), np.uint8)
 
 
+def to_column(values: list[bytes]) -> NDArray[Any]:
+    """S[w], w being the longest value's length, at least 1."""
+    return np.array(values, f"S{max([1, *map(len, values)])}")
+
+
 def to_session(directory: dict[str, str]) -> Session:
     """A session whose directory has these symbols by locate."""
     session = Session()

@@ -62,7 +62,8 @@ def answers(program: Any, values: list[bytes], *, raw: bool = False) -> list[boo
         assert column.tobytes() == before, "match wrote to the column"
         found.append(bitmap.tolist())
     if raw:
-        return [found[3 * i][0] for i in range(len(values)) if found[3 * i] == found[3 * i + 1] == found[3 * i + 2]]
+        assert found[::3] == found[1::3] == found[2::3], "S[n] and u8[n, w] disagree"
+        return [answer[0] for answer in found[::3]]
     assert all(answer == found[0] for answer in found), "S[n] and u8[n, w], or two paddings, disagree"
     return found[0]
 
