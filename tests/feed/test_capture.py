@@ -100,7 +100,7 @@ def test_real_captures_of_ouch_end_in_one_line(shared: Callable[..., Path], read
             if path.stem == "ServerHeartbeatPacket":
                 assert list(feed) == []
             else:
-                with pytest.raises(InputError, match=r"no ITCH 5\.0 message in 1 packets") as caught:
+                with pytest.raises(InputError, match=r"no ITCH 5\.0 message in 1 packet ") as caught:
                     list(feed)
                 assert "\n" not in str(caught.value)
                 assert caught.value.hint

@@ -17,7 +17,7 @@ from trident_core.contracts import FeedOptions
 from trident_core.errors import InputError
 from trident_core.session import Session
 from trident_core.source import Source
-from trident_core.stats import Anomalies
+from trident_core.stats import KNOWN_ANOMALIES, Anomalies
 from trident_feed.capture import CaptureFeed
 from trident_feed.files import ItchFileFeed, SoupFileFeed
 from trident_feed.packets import decode
@@ -42,6 +42,7 @@ def outcome(read: Read, data: bytes, feed: type = CaptureFeed, **options: Any) -
     except InputError as error:
         return ("error", str(error), one_line(error))
     assert reading.numbers == sorted(set(reading.numbers))
+    assert set(reading.anomalies) <= set(KNOWN_ANOMALIES)
     return ("read", reading.numbered, reading.anomalies, reading.session.date)
 
 

@@ -141,7 +141,8 @@ class CaptureFeed:
 
     def _nothing_usable(self) -> InputError:
         held = "; ".join(f"{kind}: {count}" for kind, count in self.transport.most_common(3))
-        message = f"{self._source.name}: no ITCH 5.0 message in {self._packets} packets"
+        packets = f"{self._packets} packet{'' if self._packets == 1 else 's'}"
+        message = f"{self._source.name}: no ITCH 5.0 message in {packets}"
         if self.anomalies.count("unnumbered_messages"):
             hint = "its packet headers are zeroed; --lenient numbers the messages from 1, in file order"
         elif self._options.port is not None and self.transport["packet of another port"]:
