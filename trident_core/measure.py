@@ -1,4 +1,4 @@
-"""Measuring: contenders in turn (A B A B …), medians, ratios, the clock's own floor and the load beside them."""
+"""Measuring: contenders in turn (A B A B …), medians, ratios, the clock's own floor and the load."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 
@@ -73,7 +74,7 @@ class Comparison:
 def clock_floor_ns(samples: int = 2_000) -> int:
     """The median step between two reads of the clock: what no measurement here can be finer than."""
     reads = [time.perf_counter_ns() for _ in range(samples)]
-    return int(statistics.median(b - a for a, b in zip(reads, reads[1:], strict=False)))
+    return int(statistics.median(b - a for a, b in pairwise(reads)))
 
 
 def peak_rss_mb() -> float:

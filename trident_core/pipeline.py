@@ -67,6 +67,7 @@ class Line:
         self.stats = RunStats(source=source.name)
         self._progress, self._observer = progress, observer
         self._keep = _SymbolFilter(parser.session, self.options.symbols)
+        self._type_counts = np.zeros(256, np.int64)
         self._tops = np.zeros(self.options.batch, TOP) if observer else None
         self._effects = np.zeros(self.options.batch, EFFECT) if observer else None
 
@@ -75,8 +76,8 @@ class Line:
 
         Raises what the feed or the store raises; the store is then still closed by its owner.
         """
-        began = time.perf_counter()
         writer = _Writer(self.store, self.options) if self.store else None
+        began = time.perf_counter()
         try:
             self._read(writer)
         except KeyboardInterrupt:
@@ -99,6 +100,7 @@ class Line:
             parsed = clock()
             stage["parse"] += parsed - before
             events, last = self._cut(batch)
+            self.stats.cut = last
             self._note(events)
             events = self._keep(events)
             self._apply(events)
@@ -128,6 +130,7 @@ class Line:
                 self.stats.first_ts, self.stats.first_seq = int(events["ts"][0]), int(events["seq"][0])
             self.stats.last_ts, self.stats.last_seq = int(events["ts"][-1]), int(events["seq"][-1])
             self.stats.events += len(events)
+            self._type_counts += np.bincount(events["type"], minlength=256)
 
     def _apply(self, events: Events) -> None:
         if self.book is None:
@@ -141,7 +144,9 @@ class Line:
     def _summarise(self, writer: _Writer | None) -> None:
         stats = self.stats
         stats.symbols = len(self.parser.session.directory)
-        stats.counts = {chr(t): int(n) for t, n in enumerate(self.parser.counts) if n}
+        # The parser also counts what it skipped, but it reads on to the end of a batch.
+        counts = self._type_counts if stats.cut else self.parser.counts
+        stats.counts = {chr(t): int(n) for t, n in enumerate(counts) if n}
         for owner in (self.source, self.feed, self.parser, self.book):
             if owner is not None:
                 stats.anomalies.merge(owner.anomalies)
@@ -165,6 +170,7 @@ class _Writer:
         self.stored, self.durable_seq, self.busy_s = 0, 0, 0.0
         self._store, self._options = store, options
         self._error: BaseException | None = None
+        self.ring.warm_up()
         self._thread = threading.Thread(target=self._loop, name="trident-store", daemon=True)
         self._thread.start()
 

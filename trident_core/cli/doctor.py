@@ -113,7 +113,7 @@ def _plugins() -> list[dict[str, Any]]:
 
 
 def _render(out: Console, checks: list[dict[str, Any]]) -> None:
-    rows = table("doctor", "check", "value", "verdict", "hint")
+    rows = table("doctor", "check", "~value", "verdict", "~hint")
     colour = {"ok": "green", "note": "yellow", "problem": "red"}
     for check in checks:
         verdict = check["verdict"]

@@ -64,7 +64,7 @@ def _end_state(stats: RunStats) -> str:
 
 
 def _render(out: Console, stats: RunStats, session: Session) -> None:
-    rows = table(stats.source, "what", "value")
+    rows = table(stats.source, "what", "~value")
     rows.add_row("protocol, venue", f"{session.protocol}, {session.venue}")
     rows.add_row("session date", session.date.isoformat() if session.date else "unknown (give --date)")
     rows.add_row("messages", number(stats.events))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
     from rich.table import Table
 
     from trident_core.errors import TridentError
@@ -35,13 +35,26 @@ def emit(data: Any, *, as_json: bool, render: Callable[[Console], None]) -> None
 
 
 def table(title: str, *columns: str) -> Table:
-    """A plain table. A column whose name begins with ">" is right-justified."""
+    """A plain table. A column whose name begins with ">" is right-justified, with "~" wraps first.
+
+    Nothing is ever cropped: where the terminal is too narrow for the other columns, they wrap as well.
+    """
     from rich import box
     from rich.table import Table
 
-    made = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    class Lossless(Table):
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            wide = options.update(width=1 << 16)
+            if self.__rich_measure__(console, wide).minimum > options.max_width:
+                for column in self.columns:
+                    column.no_wrap = False
+            return super().__rich_console__(console, options)
+
+    made = Lossless(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    made.pad_edge = False
     for column in columns:
-        made.add_column(column.lstrip(">"), justify="right" if column[0] == ">" else "left", overflow="fold")
+        justify: JustifyMethod = "right" if column[0] == ">" else "left"
+        made.add_column(column.lstrip(">~"), justify=justify, no_wrap=column[0] != "~", overflow="fold")
     return made
 
 
@@ -104,7 +117,7 @@ def render_run(out: Console, stats: RunStats) -> None:
     """The closing summary of a run: what was read, how fast, what was odd."""
     from trident_core.session import format_time
 
-    rows = table(f"{stats.source}", "what", "value")
+    rows = table(stats.source, "what", "~value")
     rows.add_row("messages", number(stats.events))
     rows.add_row("time of day", f"{format_time(stats.first_ts)} to {format_time(stats.last_ts)}")
     rows.add_row("sequence numbers", f"{number(stats.first_seq)} to {number(stats.last_seq)}")
@@ -128,7 +141,7 @@ def render_anomalies(out: Console, anomalies: Mapping[str, Mapping[str, Any]]) -
     if not anomalies:
         out.print("no anomalies")
         return
-    rows = table("anomalies", "name", ">count", "first at", "meaning")
+    rows = table("anomalies", "name", ">count", "first at", "~meaning")
     for row in anomaly_rows(anomalies):
         rows.add_row(*row)
     out.print(rows)

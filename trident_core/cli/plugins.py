@@ -63,7 +63,7 @@ def _rows(found: Registry) -> list[dict[str, Any]]:
 
 def _render(out: Console, rows: list[dict[str, Any]]) -> None:
     shown = table(
-        "plugins", "kind", "name", "status", "selected by", "contract", "capabilities", "from", "summary"
+        "plugins", "kind", "name", "status", "selected by", "contract", "~capabilities", "~from", "~summary"
     )
     for row in rows:
         status = "ok" if row["status"] == "ok" else f"[red]{row['status']}[/]"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json as jsonlib
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from trident_core.cli import common
-from trident_core.cli.output import emit, number, table
+from trident_core.cli.output import console, emit, number, table
 from trident_core.contracts import Kind
 from trident_core.plugins import registry
 from trident_core.session import format_price, format_time
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from trident_core.session import Session
 
 DEFAULT_LIMIT = 20
+#: Groups that --count prints in a table.
+COUNT_ROWS = 40
+NO_PRICE = "0.00"
+NUMBERS = ("seq", "price", "qty", "ref", "ref2")
 
 
 def query(
@@ -35,7 +40,8 @@ def query(
     flags: Annotated[str, typer.Option("--flags", help="Pattern flags, of i s m x.")] = "",
     since: Annotated[str | None, typer.Option("--from", help="From this time of day: 09:30.")] = None,
     until: Annotated[str | None, typer.Option("--to", help="Up to this time of day.")] = None,
-    count: Annotated[bool, typer.Option("--count", help="Only count, by type.")] = False,
+    count: Annotated[bool, typer.Option("--count", help="Only count them.")] = False,
+    by: Annotated[str, typer.Option("--by", help="With --count: by symbol or by type.")] = "type",
     limit: Annotated[int, typer.Option("--limit", min=1, help="Show this many events.")] = DEFAULT_LIMIT,
     store_engine: common.StoreName = None,
     engine: common.QueryName = None,
@@ -52,52 +58,53 @@ def query(
         snapshot = made_store.snapshot()
         compiler = registry().select(Kind.QUERY, engine).load()()
         search = find(
-            snapshot, compiler, symbol=symbol, mpid=mpid, types=type_, flags=flags,
+            snapshot, compiler, symbol=symbol, mpid=mpid, types=type_, flags=flags, limit=limit,
             ts=(common.parse_at(since), common.parse_at(until)),
         )  # fmt: skip
+        for note in search.notes:
+            print(f"note: {note}", file=sys.stderr)
         if count:
-            _count(search, as_json=json)
+            _count(search, by, as_json=json)
         else:
             _show(search, snapshot.session, limit, as_json=json)
     finally:
         made_store.close()
 
 
-def _count(search: Search, *, as_json: bool) -> None:
-    by_type: dict[str, int] = {}
-    for events in search:
-        for letter in set(events["type"].tolist()):
-            by_type[chr(letter)] = by_type.get(chr(letter), 0) + int((events["type"] == letter).sum())
-    total = sum(by_type.values())
+def _count(search: Search, by: str, *, as_json: bool) -> None:
+    groups = search.counts_by(by)
+    total = sum(groups.values())
 
     def render(out: Console) -> None:
-        rows = table(f"{number(total)} events", "type", ">count")
-        for letter, n in sorted(by_type.items(), key=lambda item: -item[1]):
-            rows.add_row(letter, number(n))
+        rows = table(f"{number(total)} events", by, ">count")
+        for name, n in list(groups.items())[:COUNT_ROWS]:
+            rows.add_row(name or "(none)", number(n))
         out.print(rows)
+        if len(groups) > COUNT_ROWS:
+            out.print(f"the first {COUNT_ROWS} of {number(len(groups))}; --json prints all")
 
-    emit({"count": total, "by_type": by_type}, as_json=as_json, render=render)
+    emit({"count": total, f"by_{by}": groups}, as_json=as_json, render=render)
 
 
 def _show(search: Search, session: Session, limit: int, *, as_json: bool) -> None:
-    rows = table("", "seq", "time", "type", "symbol", "side", ">price", ">qty", ">ref", ">ref2", "aux")
-    shown = 0
-    for events in search:
-        part = events[: limit - shown]
-        shown += len(part)
-        for row in event_rows(part, session):
-            if as_json:
+    if as_json:
+        for events in search:
+            for row in event_rows(events, session):
                 print(jsonlib.dumps(row))
-            else:
-                rows.add_row(*(str(value) for value in row.values()))
-        if shown >= limit:
-            break
-    if not as_json:
-        from trident_core.cli.output import console
-
-        console().print(rows if shown else "no event matches")
-        if shown >= limit:
-            console().print(f"stopped at --limit {limit}; --count counts them all")
+        return
+    rows = [row for events in search for row in event_rows(events, session)]
+    out = console()
+    if not rows:
+        out.print("no event matches")
+        return
+    # A column that is empty in every row only costs width.
+    names = [name for name in rows[0] if any(row[name] not in ("", 0, NO_PRICE) for row in rows)]
+    shown = table("", *(f">{name}" if name in NUMBERS else name for name in names))
+    for row in rows:
+        shown.add_row(*("" if row[name] in (0, NO_PRICE) else str(row[name]) for name in names))
+    out.print(shown)
+    if len(rows) >= limit:
+        out.print(f"stopped at --limit {limit}; --count counts them all")
 
 
 def event_rows(events: Events, session: Session) -> list[dict[str, Any]]:

@@ -8,13 +8,14 @@ import typer
 
 from trident_core.cli import common
 from trident_core.cli.output import emit, number, progress, render_run, table
-from trident_core.errors import UsageError
 from trident_core.session import format_price
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from trident_core.contracts import Book
+    from trident_core.dtypes import Levels
     from trident_core.session import Session
 
 #: Rows of the touch table when no symbols are named: those with the most live orders.
@@ -61,7 +62,9 @@ def replay(
         render_run(out, stats)
         _render_touch(out, made, session, locates or _busiest(made))
         for locate in locates:
-            render_depth(out, made, session, locate, depth)
+            bids, asks = made.levels(locate, "B", depth), made.levels(locate, "S", depth)
+            title = f"{session.directory.symbol(locate)} depth"
+            out.print(depth_table(title, bids, asks, session.price_decimals))
         if missing:
             out.print(f"not in this input: {', '.join(missing)}")
 
@@ -112,21 +115,16 @@ def _render_touch(out: Console, book: Book, session: Session, locates: list[int]
     out.print(rows)
 
 
-def render_depth(out: Console, book: Book, session: Session, locate: int, depth: int) -> None:
-    """A depth table: bids on the left, asks on the right, best first."""
-    bids, asks = book.levels(locate, "B", depth), book.levels(locate, "S", depth)
-    if not len(bids) and not len(asks):
-        raise UsageError(f"the book of {session.directory.symbol(locate)} is empty at this time")
-    rows = table(
-        f"{session.directory.symbol(locate)} depth", ">orders", ">qty", ">bid", ">ask", ">qty", ">orders"
-    )
+def depth_table(title: str, bids: Levels, asks: Levels, decimals: int) -> Table:
+    """Bids on the left, asks on the right, best first."""
+    rows = table(title, ">orders", ">qty", ">bid", ">ask", ">qty", ">orders")
     for n in range(max(len(bids), len(asks))):
         left, right = ["", "", ""], ["", "", ""]
         if n < len(bids):
-            price = format_price(bids["price"][n], session.price_decimals)
+            price = format_price(bids["price"][n], decimals)
             left = [number(bids["count"][n]), number(bids["qty"][n]), f"[green]{price}[/]"]
         if n < len(asks):
-            price = format_price(asks["price"][n], session.price_decimals)
+            price = format_price(asks["price"][n], decimals)
             right = [f"[red]{price}[/]", number(asks["qty"][n]), number(asks["count"][n])]
         rows.add_row(*left, *right)
-    out.print(rows)
+    return rows

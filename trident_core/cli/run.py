@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trident_core.cli.output import Advance
+    from trident_core.pipeline import Observer
     from trident_core.stats import RunStats
 
 
@@ -49,7 +50,13 @@ def run(
 
 
 def run_line(
-    opened: common.Opened, path: Path, *, engine: str | None, resume: bool, advance: Advance | None = None
+    opened: common.Opened,
+    path: Path,
+    *,
+    engine: str | None,
+    resume: bool,
+    advance: Advance | None = None,
+    observer: Observer | None = None,
 ) -> RunStats:
     """Run the whole line into the store at `path`, closing input and store."""
     from trident_core.pipeline import Line, LineOptions
@@ -61,7 +68,7 @@ def run_line(
             options = LineOptions(resume_after=store.stats()["last_seq"] if resume else 0)
             line = Line(
                 opened.feed, opened.source, opened.parser, opened.book, store,
-                options=options, progress=advance,
+                options=options, progress=advance, observer=observer,
             )  # fmt: skip
             stats = line.run()
     finally:

@@ -26,7 +26,7 @@ def verify(store: common.StorePath, engine: common.StoreName = None, json: commo
     """
     report = verify_store(store, engine)
     data = asdict(report) | {"ok": report.ok, "store": str(store)}
-    emit(data, as_json=json, render=lambda out: _render(out, store, report))
+    emit(data, as_json=json, render=lambda out: render_report(out, store, report))
     if not report.ok:
         raise typer.Exit(StoreError.exit_code)
 
@@ -41,14 +41,15 @@ def verify_store(path: Path, engine: str | None) -> Verification:
     return report
 
 
-def _render(out: Console, path: Path, report: Verification) -> None:
+def render_report(out: Console, path: Path, report: Verification) -> None:
+    """The verdict, and a table of the findings."""
     verdict = "[green]sound[/]" if report.ok else "[red]damaged[/]"
     out.print(
         f"{path}: {verdict}, {number(report.events)} events up to seq {number(report.last_seq)} "
         f"in {number(report.bytes)} bytes"
     )
     if report.findings:
-        rows = table("findings", "severity", "file", ">offset", "events", "problem")
+        rows = table("findings", "severity", "file", ">offset", "events", "~problem")
         for f in report.findings:
             events = f"{f.first} to {'unknown' if f.last is None else f.last}"
             rows.add_row(f.severity, f.file, str(f.offset), events, f.problem)
