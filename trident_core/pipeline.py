@@ -76,9 +76,12 @@ class Line:
 
         Raises what the feed or the store raises; the store is then still closed by its owner.
         """
-        writer = _Writer(self.store, self.options) if self.store else None
+        writer: _Writer | None = None
         began = time.perf_counter()
         try:
+            if self.store:
+                writer = _Writer(self.store, self.options)
+            began = time.perf_counter()  # compiling the ring is not part of the run
             self._read(writer)
         except KeyboardInterrupt:
             self.stats.interrupted = True

@@ -8,7 +8,7 @@ from trident_core.cli import common
 from trident_core.cli.output import emit, table
 from trident_core.contracts import EngineSpec, Kind
 from trident_core.errors import PluginError
-from trident_core.plugins import Registry, registry
+from trident_core.plugins import OWN_DISTRIBUTION, Registry, registry
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,13 +62,16 @@ def _rows(found: Registry) -> list[dict[str, Any]]:
 
 
 def _render(out: Console, rows: list[dict[str, Any]]) -> None:
+    # What is the same for all, built-in engines of one contract, would only take width from the rest.
+    strangers = any(row["distribution"] != OWN_DISTRIBUTION for row in rows)
     shown = table(
-        "plugins", "kind", "name", "status", "selected by", "contract", "~capabilities", "~from", "~summary"
+        "", "kind", "name", "status", "selected", *(["contract", "~from"] * strangers), "~what it is"
     )
     for row in rows:
         status = "ok" if row["status"] == "ok" else f"[red]{row['status']}[/]"
-        shown.add_row(
-            row["kind"], row["name"], status, row["selected_by"], row["contract"],
-            " ".join(row["capabilities"]), f"{row['distribution']} {row['version']}", row["summary"],
-        )  # fmt: skip
+        able = f" ({', '.join(row['capabilities'])})" if row["capabilities"] else ""
+        origin = [row["contract"], f"{row['distribution']} {row['version']}"] * strangers
+        shown.add_row(row["kind"], row["name"], status, row["selected_by"], *origin, row["summary"] + able)
     out.print(shown)
+    if not strangers:
+        out.print(f"all built in, {OWN_DISTRIBUTION} {rows[0]['version']}, contract {rows[0]['contract']}")
