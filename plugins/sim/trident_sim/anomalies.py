@@ -1,4 +1,4 @@
-"""Kernel: messages that are wrong on purpose, each logged with its number and its kind.
+"""Kernel: messages that are wrong on purpose, each marked in `extra`.
 
 The simulator's own book follows what docs/contracts/book.md says of each, so the rest of the day stays
 consistent.
@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from trident_core.jit import njit
+from trident_sim.compiled import I64, njit_kernel
 from trident_sim.flow import enter, message, next_match, next_ref, pick_symbol, show, victim
-from trident_sim.layout import ANOMALY_MASK, LOGGED, ONE, SEQ, STICKY, ZERO
+from trident_sim.layout import ANOMALY_MASK, ONE, OUT, STICKY, ZERO
 from trident_sim.pricing import crosses, passive, place, quantity
 from trident_sim.queues import best_order, remove, unlink
-from trident_sim.rng import KERNEL, below
+from trident_sim.rng import below
 
 UNKNOWN, DUPLICATE, OVER = range(3)  # as in spec.ANOMALY_KINDS
 
@@ -24,10 +24,10 @@ _CHANGES: Final = (_E, _C, _X, _D, _U)
 _TRADING: Final = np.int64(ord("T"))
 
 
-@njit(**KERNEL)
-def disturb(st: Any, closing: int) -> bool:
+@njit_kernel
+def disturb(st: Any, closing: I64) -> bool:
     """Write one wrong message of a kind that is asked for; False if the market has no room for it now."""
-    kind = below(st.rng, 3)
+    kind = below(st.g, 3)
     while not (st.g[ANOMALY_MASK] >> kind) & 1:
         kind = (kind + 1) % 3
     if kind == UNKNOWN:
@@ -37,18 +37,16 @@ def disturb(st: Any, closing: int) -> bool:
     else:
         done = _over(st, closing)
     if done:
-        st.log[st.g[LOGGED], 0] = st.g[SEQ]
-        st.log[st.g[LOGGED], 1] = kind
-        st.g[LOGGED] += 1
+        st.extra[st.g[OUT] - 1] = 1 + kind
     return done
 
 
-@njit(**KERNEL)
+@njit_kernel
 def _unknown(st: Any) -> bool:
     """A message for an order that never was. Its references are never used for another."""
     locate, ref = pick_symbol(st), next_ref(st)
     symbol = st.symbols[locate]
-    kind = _CHANGES[below(st.rng, len(_CHANGES))]
+    kind = _CHANGES[below(st.g, len(_CHANGES))]
     if kind in (_E, _C) and symbol.state != _TRADING:
         kind = _D
     row = st.out[message(st, kind, locate)]
@@ -64,14 +62,14 @@ def _unknown(st: Any) -> bool:
     return True
 
 
-@njit(**KERNEL)
-def _duplicate(st: Any, closing: int) -> bool:
+@njit_kernel
+def _duplicate(st: Any, closing: I64) -> bool:
     """An add, or a replace, to the reference of an order that lives: that one is evicted."""
     slot = victim(st, closing)
     if slot < 0:
         return False
     ref, old_key, old_price = st.orders[slot].ref, st.orders[slot].key, st.orders[slot].price
-    if below(st.rng, 3) == 0:
+    if below(st.g, 3) == 0:
         source = victim(st, closing)
         if source < 0 or source == slot:
             return False
@@ -86,7 +84,7 @@ def _duplicate(st: Any, closing: int) -> bool:
         row = st.out[message(st, _U, key >> 1)]
         row.ref, row.ref2, row.price, row.qty = source_ref, ref, price, qty
         return True
-    key = 2 * pick_symbol(st) + below(st.rng, 2)
+    key = 2 * pick_symbol(st) + below(st.g, 2)
     remove(st, slot)
     price = place(st, key, ONE)
     if crosses(st, key, price):  # its own place is free
@@ -95,12 +93,12 @@ def _duplicate(st: Any, closing: int) -> bool:
     return True
 
 
-@njit(**KERNEL)
-def _over(st: Any, closing: int) -> bool:
+@njit_kernel
+def _over(st: Any, closing: I64) -> bool:
     """More is taken from an order than it has; it leaves."""
     locate = pick_symbol(st)
-    key = 2 * locate + below(st.rng, 2)
-    if below(st.rng, 2) and st.symbols[locate].state == _TRADING and st.depth[key]:
+    key = 2 * locate + below(st.g, 2)
+    if below(st.g, 2) and st.symbols[locate].state == _TRADING and st.depth[key]:
         slot = best_order(st, key)
         order = st.orders[slot]
         row = st.out[message(st, _E, locate)]
@@ -111,6 +109,6 @@ def _over(st: Any, closing: int) -> bool:
             return False
         order = st.orders[slot]
         row = st.out[message(st, _X, order.key >> 1)]
-    row.ref, row.qty = order.ref, order.qty + 1 + below(st.rng, 500)
+    row.ref, row.qty = order.ref, order.qty + 1 + below(st.g, 500)
     remove(st, slot)
     return True

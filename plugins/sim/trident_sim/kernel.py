@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from trident_core.jit import njit
 from trident_sim.anomalies import disturb
+from trident_sim.compiled import I64, njit_entry, njit_kernel
 from trident_sim.flow import add, delete, message, pick_symbol, reduce, replace, take, trade, victim
 from trident_sim.layout import (
     ANOMALY_RATE,
@@ -16,7 +16,6 @@ from trident_sim.layout import (
     LAST_TS,
     LIVE,
     LOADED,
-    LOGGED,
     NEXT_ITEM,
     ONE,
     OUT,
@@ -25,7 +24,7 @@ from trident_sim.layout import (
     SLOT,
 )
 from trident_sim.prints import item_time, run_item
-from trident_sim.rng import ENTRY, KERNEL, below, bits31, log_uniform
+from trident_sim.rng import below, bits31, log_uniform
 from trident_sim.timetable import CLOSE, END, NS, START
 
 #: One step writes fewer messages than this; a batch must be larger.
@@ -40,22 +39,22 @@ _CLOSE, _END = CLOSE - START, END - START
 _N: Final = np.int64(ord("N"))
 
 
-@njit(**KERNEL)
-def _load_second(st: Any) -> bool:
+@njit_kernel
+def _load_second(g: Any, plan: Any) -> bool:
     """Draw the times of the next second that has any: gaps are log-uniform, so messages come in bursts."""
-    g, times = st.g, st.times
-    while g[SECOND] < len(st.slots) and st.slots[g[SECOND]] == 0:
+    times, slots = plan.times, plan.slots
+    while g[SECOND] < len(slots) and slots[g[SECOND]] == 0:
         g[SECOND] += 1
-    if g[SECOND] == len(st.slots):
+    if g[SECOND] == len(slots):
         return False
-    n = st.slots[g[SECOND]]
+    n = slots[g[SECOND]]
     # sum * NS must fit 63 bits
     bits = 20 if n < 8_000 else (12 if n < 2_000_000 else 8)
     total = 0
     for k in range(n):
-        total += log_uniform(st.rng, bits)
+        total += log_uniform(g, bits)
         times[k] = total
-    total += log_uniform(st.rng, bits)
+    total += log_uniform(g, bits)
     start = (START + g[SECOND]) * NS
     for k in range(n):
         times[k] = start + times[k] * NS // total
@@ -65,8 +64,8 @@ def _load_second(st: Any) -> bool:
     return True
 
 
-@njit(**KERNEL)
-def _flow(st: Any, second: int) -> None:
+@njit_kernel
+def _flow(st: Any, second: I64, target: I64) -> None:
     """Fill one slot of order flow: write at least one message."""
     if second >= _END:
         slot = victim(st, ONE)
@@ -77,12 +76,12 @@ def _flow(st: Any, second: int) -> None:
         return
     if (
         st.g[ANOMALY_RATE]
-        and bits31(st.rng) < 2 * st.g[ANOMALY_RATE]
+        and bits31(st.g) < 2 * st.g[ANOMALY_RATE]
         and disturb(st, np.int64(second >= _CLOSE))
     ):
         return
-    closing, target = np.int64(second >= _CLOSE), st.targets[second]
-    draw = below(st.rng, 10_000)
+    closing = np.int64(second >= _CLOSE)
+    draw = below(st.g, 10_000)
     if draw < _U_UPTO:
         if replace(st, closing):
             return
@@ -98,7 +97,7 @@ def _flow(st: Any, second: int) -> None:
     else:
         bend = (target - st.g[LIVE]) * _ADD_GAIN // target
         bend = min(max(bend, -_ADD_BEND), _ADD_BEND)
-        if below(st.rng, 1024) >= _ADD_EVEN + bend:
+        if below(st.g, 1024) >= _ADD_EVEN + bend:
             slot = victim(st, closing)
             if slot >= 0:
                 delete(st, slot)
@@ -106,36 +105,35 @@ def _flow(st: Any, second: int) -> None:
     add(st, pick_symbol(st), target, closing)
 
 
-@njit(**KERNEL)
+@njit_kernel
 def _filler(st: Any) -> None:
     """Nothing is left to delete: an indicator without interest."""
     row = st.out[message(st, _N, pick_symbol(st))]
     row.aux = _N  # the letter of "no interest" too
 
 
-@njit(**ENTRY)
-def run(st: Any) -> None:
+@njit_entry
+def run(st: Any, plan: Any) -> None:
     """Write messages to `st.out` until it is full or the day is over (`g[DONE]`); `g[OUT]` says how many."""
     g = st.g
     g[OUT] = 0
-    g[LOGGED] = 0
     while g[OUT] < len(st.out) - STEP_MAX:
-        more = g[SLOT] < g[LOADED] or _load_second(st)
-        if g[NEXT_ITEM] < len(st.items):
-            due = item_time(st)
-            if not more or due <= st.times[g[SLOT]]:
+        more = g[SLOT] < g[LOADED] or _load_second(g, plan)
+        if g[NEXT_ITEM] < len(plan.items):
+            due = item_time(st, plan.items)
+            if not more or due <= plan.times[g[SLOT]]:
                 g[LAST_TS] = max(g[LAST_TS], due)
-                run_item(st)
+                run_item(st, plan.items)
                 continue
         elif not more:
             g[DONE] = 1
             return
-        ts = st.times[g[SLOT]]
+        ts = plan.times[g[SLOT]]
         g[SLOT] += 1
         if g[DEBT] > 0:  # a sweep or a cross wrote more than its slot
             g[DEBT] -= 1
             continue
         g[LAST_TS] = max(g[LAST_TS], ts)
         before = g[SEQ]
-        _flow(st, g[SECOND] - 1)
+        _flow(st, g[SECOND] - 1, plan.targets[g[SECOND] - 1])
         g[DEBT] += g[SEQ] - before - 1

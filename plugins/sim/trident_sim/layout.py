@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trident_core.dtypes import EVENT, Events
-from trident_sim.rng import Stream
+from trident_sim.rng import RNG, Stream
 from trident_sim.spec import SimSpec
 from trident_sim.timetable import Timetable
-from trident_sim.world import MPIDS, World
+from trident_sim.world import World
 
 #: EVENT with `aux` as one little-endian number and signed integers only: the same bytes. (numba makes floats
 #: of signed and unsigned integers that meet.)
@@ -53,13 +53,12 @@ RING_BITS: Final = 20  # orders younger than so many adds can be found by age
 MATCHES: Final = 1024  # recent matches that a broken trade can void
 LIVE_SPARE: Final = 4096
 
-#: Places in `State.g`.
+#: Places in `State.g`; 0 is the random generator's (rng.RNG).
 (
     SEQ, REF, STASH, MATCH, BIRTHS, FREE, SLOTS_USED, LIVE, LIVE_PEAK, STICKY, NEXT_ITEM, CURSOR, SECOND,
-    SLOT, LOADED, DEBT, LAST_TS, LAST_SYMBOL, OUT, LOGGED, AGE_BITS, ANOMALY_RATE, ANOMALY_MASK, CROSS_FILLS,
+    SLOT, LOADED, DEBT, LAST_TS, LAST_SYMBOL, OUT, AGE_BITS, ANOMALY_RATE, ANOMALY_MASK, CROSS_FILLS,
     DONE, G_SIZE,
-) = range(26)  # fmt: skip
-
+) = range(1, 26)  # fmt: skip
 
 #: Arguments of kernels are numpy integers: numba compiles a function anew for each Python literal it is
 #: given.
@@ -68,16 +67,15 @@ ONE: Final = np.int64(1)
 
 
 class State(NamedTuple):
-    """Everything the kernel reads and writes. Side arrays have index = locate; levels and counts 2 * locate
-    + side.
+    """What all kernels read and write: few arrays, as each costs time to compile at every call.
 
-    `levels` i32[2 * (symbols + 1), LEVELS_MAX, 3]: price (negative for sells, so that the best is always
-    the last), first and last order slot of the queue. `times` i64: times of the messages of the second at
-    work.
+    `symbols` has index = locate; `levels` and `depth` (levels in use) 2 * locate + side. `levels` i32[2 *
+    (symbols + 1), LEVELS_MAX, 3]: price (negative for sells, so that the best is always the last), first
+    and last order slot of the queue. `matches` i64[MATCHES, 2]: number, locate. `extra` goes with `out`:
+    the far price of an I; 1 + the kind of an anomaly; else 0.
     """
 
     g: NDArray[np.int64]
-    rng: NDArray[np.uint64]
     symbols: NDArray[Any]
     levels: NDArray[np.int32]
     depth: NDArray[np.int32]
@@ -85,27 +83,41 @@ class State(NamedTuple):
     free: NDArray[np.int32]
     ring: NDArray[np.int32]
     alias: NDArray[np.int32]
+    matches: NDArray[np.int64]
+    out: NDArray[Any]
+    extra: NDArray[np.uint32]
+
+
+class Plan(NamedTuple):
+    """What the day's loop follows: prepared messages, slots and targets of each second, and the times of
+    the slots of the second at work (i64)."""
+
     items: NDArray[Any]
     slots: NDArray[np.int32]
     targets: NDArray[np.int64]
     times: NDArray[np.int64]
-    mpids: NDArray[np.int64]
-    matches: NDArray[np.int64]
-    out: NDArray[Any]
-    far: NDArray[np.uint32]
-    log: NDArray[np.int64]
 
 
-def make_state(spec: SimSpec, world: World, items: Events, timetable: Timetable, batch: int) -> State:
-    """The state before the first message. `batch` is the size of `out`, `far` and `log`."""
+def make_plan(items: Events, timetable: Timetable) -> Plan:
+    return Plan(
+        items=items.view(KERNEL_EVENT),
+        slots=timetable.slots,
+        targets=timetable.targets,
+        times=np.zeros(max(1, int(timetable.slots.max())), np.int64),
+    )
+
+
+def make_state(spec: SimSpec, world: World, live_peak: int, batch: int) -> State:
+    """The state before the first message. `batch` is the size of `out`."""
     n = spec.symbols
-    capacity = timetable.live_peak * 5 // 4 + LIVE_SPARE
+    capacity = live_peak * 5 // 4 + LIVE_SPARE
     g = np.zeros(G_SIZE, np.int64)
     g[AGE_BITS] = min(RING_BITS, max(6, spec.messages.bit_length() - 5))
     g[ANOMALY_RATE] = int(spec.anomalies * (1 << 30))
     g[ANOMALY_MASK] = spec.anomaly_mask
     g[CROSS_FILLS] = spec.messages >= 64 * n
     g[REF] = 1
+    g[RNG] = Stream(spec.seed, 7).seed()
     symbols = np.zeros(n + 1, SYMBOL)
     symbols["fair"][1:] = world.price << 8
     symbols["price"][1:] = world.price
@@ -113,7 +125,6 @@ def make_state(spec: SimSpec, world: World, items: Events, timetable: Timetable,
     symbols["unit"][1:] = world.unit
     return State(
         g=g,
-        rng=np.array([Stream(spec.seed, 7).seed()], np.uint64),
         symbols=symbols,
         levels=np.zeros((2 * n + 2, LEVELS_MAX, 3), np.int32),
         depth=np.zeros(2 * n + 2, np.int32),
@@ -121,13 +132,7 @@ def make_state(spec: SimSpec, world: World, items: Events, timetable: Timetable,
         free=np.zeros(capacity, np.int32),
         ring=np.zeros(1 << RING_BITS, np.int32),
         alias=world.alias,
-        items=items.view(KERNEL_EVENT),
-        slots=timetable.slots,
-        targets=timetable.targets,
-        times=np.zeros(max(1, int(timetable.slots.max())), np.int64),
-        mpids=np.array([int.from_bytes(mpid.encode(), "little") for mpid in MPIDS], np.int64),
         matches=np.zeros((MATCHES, 2), np.int64),
         out=np.zeros(batch, KERNEL_EVENT),
-        far=np.zeros(batch, np.uint32),
-        log=np.zeros((batch, 2), np.int64),
+        extra=np.zeros(batch, np.uint32),
     )

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trident_core.jit import njit
+from trident_sim.compiled import I64, njit_kernel
 from trident_sim.queues import best
-from trident_sim.rng import KERNEL, below, log_uniform
+from trident_sim.rng import below, log_uniform
 
 DOLLAR: Final = 10_000
 CENT: Final = 100
@@ -19,8 +19,8 @@ FAIR_MAX: Final = 1_950_000_000 << 8
 PRICE_MAX: Final = 1_999_999_900
 
 
-@njit(**KERNEL)
-def passive(price: int, side: int) -> Any:
+@njit_kernel
+def passive(price: I64, side: I64) -> Any:
     """The price on the tick grid: buys (side 0) round down, sells up."""
     if price < DOLLAR:
         return max(price, 1)
@@ -29,16 +29,16 @@ def passive(price: int, side: int) -> Any:
     return price // CENT * CENT
 
 
-@njit(**KERNEL)
-def drift(st: Any, locate: int) -> None:
+@njit_kernel
+def drift(st: Any, locate: I64) -> None:
     """One step of the symbol's random walk."""
     symbol = st.symbols[locate]
-    fair = symbol.fair + below(st.rng, 2 * symbol.step + 1) - symbol.step
+    fair = symbol.fair + below(st.g, 2 * symbol.step + 1) - symbol.step
     symbol.fair = min(max(fair, FAIR_MIN), FAIR_MAX)
 
 
-@njit(**KERNEL)
-def crosses(st: Any, key: int, price: int) -> Any:
+@njit_kernel
+def crosses(st: Any, key: I64, price: I64) -> Any:
     """Would an order of side `key` at `price` trade with the other side?"""
     other = best(st, key ^ 1)
     if other == 0:
@@ -46,41 +46,41 @@ def crosses(st: Any, key: int, price: int) -> Any:
     return price <= other if key & 1 else price >= other
 
 
-@njit(**KERNEL)
-def place(st: Any, key: int, deep: int) -> Any:
+@njit_kernel
+def place(st: Any, key: I64, deep: I64) -> Any:
     """A price for a new order: at the touch, a tick better, behind it, around the fair price, or far away.
 
     Distances are log-uniform, so the depth profile falls off as a power law.
     """
-    rng, symbol = st.rng, st.symbols[key >> 1]
+    g, symbol = st.g, st.symbols[key >> 1]
     side = key & 1
     sign = 1 - 2 * side
     fair, unit, own = symbol.fair >> 8, symbol.unit, best(st, key)
-    draw = below(rng, 100)
+    draw = below(g, 100)
     if deep:
-        price = fair - sign * unit * (2 + log_uniform(rng, 8))
+        price = fair - sign * unit * (2 + log_uniform(g, 8))
     elif own and draw < 34:
         price = own
     elif own and draw < 40:
         price = own + sign * (1 if own < DOLLAR else CENT)
     elif own and draw < 56:
-        price = own - sign * unit * log_uniform(rng, 5)
+        price = own - sign * unit * log_uniform(g, 5)
     elif draw < 97:
-        price = fair - sign * ((unit >> 1) + unit * (log_uniform(rng, 6) - 1))
+        price = fair - sign * ((unit >> 1) + unit * (log_uniform(g, 6) - 1))
     else:
-        price = fair - sign * unit * log_uniform(rng, 11)
+        price = fair - sign * unit * log_uniform(g, 11)
     price = min(max(price, fair >> 2), fair << 2, PRICE_MAX)
     return passive(price, side)
 
 
-@njit(**KERNEL)
+@njit_kernel
 def quantity(st: Any) -> Any:
     """Shares: mostly round lots, one in four odd, now and then large."""
-    draw = below(st.rng, 16)
+    draw = below(st.g, 16)
     if draw < 7:
         return 100
     if draw < 11:
-        return 100 * log_uniform(st.rng, 4)
+        return 100 * log_uniform(st.g, 4)
     if draw < 15:
-        return log_uniform(st.rng, 8)
-    return 100 * log_uniform(st.rng, 7)
+        return log_uniform(st.g, 8)
+    return 100 * log_uniform(st.g, 7)

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from trident_core.jit import njit
+from trident_sim.compiled import I64, njit_kernel
 from trident_sim.flow import NON_PRINTABLE, fill, message, next_match
 from trident_sim.layout import CROSS_FILLS, CURSOR, DEBT, MATCH, MATCHES, NEXT_ITEM, ONE, SEQ, ZERO
 from trident_sim.pricing import PRICE_MAX, passive
 from trident_sim.queues import best, best_order
-from trident_sim.rng import KERNEL, below, log_uniform
+from trident_sim.rng import below, log_uniform
 
 _B, _C, _H, _I, _J, _Q, _S = (np.int64(ord(letter)) for letter in "BCHIJQS")
 _NONE: Final = np.int64(ord("N"))
@@ -26,20 +26,20 @@ _TRADING: Final = np.int64(ord("T"))
 CROSS_FILLS_MAX: Final = 3  # displayed orders reported as filled in one cross
 
 
-@njit(**KERNEL)
-def item_time(st: Any) -> Any:
+@njit_kernel
+def item_time(st: Any, items: Any) -> Any:
     """When the next prepared message is due; those of a spin over all symbols follow each other closely."""
-    item = st.items[st.g[NEXT_ITEM]]
+    item = items[st.g[NEXT_ITEM]]
     if item.type == _I and item.locate == 0:
         return item.ts + st.g[CURSOR] * item.ref
     return item.ts + 0
 
 
-@njit(**KERNEL)
-def run_item(st: Any) -> None:
+@njit_kernel
+def run_item(st: Any, items: Any) -> None:
     """Write the next prepared message."""
     g = st.g
-    item = st.items[g[NEXT_ITEM]]
+    item = items[g[NEXT_ITEM]]
     kind, locate, aux = np.int64(item.type), np.int64(item.locate), item.aux
     if kind == _I and locate == 0:
         g[CURSOR] += 1
@@ -64,8 +64,8 @@ def run_item(st: Any) -> None:
         row.price, row.qty, row.flags, row.aux = item.price, item.qty, item.flags, aux
 
 
-@njit(**KERNEL)
-def _middle(st: Any, locate: int) -> Any:
+@njit_kernel
+def _middle(st: Any, locate: I64) -> Any:
     """The fair price, but not outside the touch."""
     price = st.symbols[locate].fair >> 8
     bid, ask = best(st, 2 * locate), best(st, 2 * locate + 1)
@@ -76,17 +76,17 @@ def _middle(st: Any, locate: int) -> Any:
     return passive(price, ZERO)
 
 
-@njit(**KERNEL)
-def _cross(st: Any, locate: int, shares: int, cross_type: int) -> None:
+@njit_kernel
+def _cross(st: Any, locate: I64, shares: I64, cross_type: I64) -> None:
     """A cross: Q, after a C that is not printable for each displayed order that traded in it. Q has no
     effect on the book; a symbol that does not trade yet has its cross printed only."""
     g = st.g
     price = _middle(st, locate) if shares else 0
-    key = 2 * locate + below(st.rng, 2)
+    key = 2 * locate + below(st.g, 2)
     if shares and g[CROSS_FILLS] and st.symbols[locate].state == _TRADING and st.depth[key]:
         price = best(st, key)
         before = g[SEQ]
-        for _ in range(below(st.rng, CROSS_FILLS_MAX + 1)):
+        for _ in range(below(st.g, CROSS_FILLS_MAX + 1)):
             if st.depth[key] == 0 or best(st, key) != price:
                 break
             slot = best_order(st, key)
@@ -97,19 +97,19 @@ def _cross(st: Any, locate: int, shares: int, cross_type: int) -> None:
     row.ref2, row.price, row.qty, row.aux = next_match(st, locate), price, shares, cross_type
 
 
-@njit(**KERNEL)
-def _imbalance(st: Any, locate: int, cross_type: int) -> None:
+@njit_kernel
+def _imbalance(st: Any, locate: I64, cross_type: I64) -> None:
     """I: the imbalance before a cross. A symbol that does not trade awaits its halt cross, type H."""
-    rng = st.rng
+    g = st.g
     if st.symbols[locate].state != _TRADING:
         cross_type = _H
     price = _middle(st, locate)
     swing = max(1, price >> 8)
-    near = passive(price - swing + below(rng, 2 * swing), ZERO)
-    far = passive(price - 2 * swing + below(rng, 4 * swing), ZERO)
-    paired, shares = 100 * (log_uniform(rng, 12) - 1), log_uniform(rng, 16)
-    direction = _BUY if below(rng, 2) else _S
-    if below(rng, 8) == 0:
+    near = passive(price - swing + below(g, 2 * swing), ZERO)
+    far = passive(price - 2 * swing + below(g, 4 * swing), ZERO)
+    paired, shares = 100 * (log_uniform(g, 12) - 1), log_uniform(g, 16)
+    direction = _BUY if below(g, 2) else _S
+    if below(g, 8) == 0:
         direction, shares = _NONE, 0
     percent = abs(near - price) * 100 // price
     if percent < 1:
@@ -124,11 +124,11 @@ def _imbalance(st: Any, locate: int, cross_type: int) -> None:
     row = st.out[at]
     row.side, row.ref2, row.price, row.qty = direction, shares, price, paired
     row.aux = cross_type | variation << 8 | near << 32
-    st.far[at] = far
+    st.extra[at] = far
 
 
-@njit(**KERNEL)
-def _collar(st: Any, locate: int) -> None:
+@njit_kernel
+def _collar(st: Any, locate: I64) -> None:
     """J: the auction collar of a volatility pause, a tenth around the reference price."""
     price = _middle(st, locate)
     upper = passive(min(price + price // 10, PRICE_MAX), ZERO)
@@ -137,10 +137,10 @@ def _collar(st: Any, locate: int) -> None:
     row.price, row.aux = price, upper | lower << 32
 
 
-@njit(**KERNEL)
+@njit_kernel
 def _broken(st: Any) -> None:
     """B: void a match of before; there is one, as the crosses of the opening come first."""
-    start = st.g[MATCH] - below(st.rng, MATCHES // 2)
+    start = st.g[MATCH] - below(st.g, MATCHES // 2)
     for back in range(MATCHES):
         place = (start - back) % MATCHES
         if st.matches[place, 0]:

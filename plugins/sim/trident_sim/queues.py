@@ -6,26 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from trident_core.jit import njit
+from trident_sim.compiled import I64, njit_kernel
 from trident_sim.layout import FREE, LEVELS_MAX, LIVE, LIVE_PEAK, SLOTS_USED, STICKY
-from trident_sim.rng import KERNEL
 
 
-@njit(**KERNEL)
-def best(st: Any, key: int) -> Any:
+@njit_kernel
+def best(st: Any, key: I64) -> Any:
     """The best price of a side, 0 if it is empty."""
     n = st.depth[key]
     return abs(np.int64(st.levels[key, n - 1, 0])) if n else 0
 
 
-@njit(**KERNEL)
-def best_order(st: Any, key: int) -> Any:
+@njit_kernel
+def best_order(st: Any, key: I64) -> Any:
     """The slot of the order that would trade first; the side must not be empty."""
     return np.int64(st.levels[key, st.depth[key] - 1, 1])
 
 
-@njit(**KERNEL)
-def _find(st: Any, key: int, signed: int) -> Any:
+@njit_kernel
+def _find(st: Any, key: I64, signed: I64) -> Any:
     """The first level whose signed price is at least `signed`."""
     low, high = 0, st.depth[key]
     while low < high:
@@ -37,7 +36,7 @@ def _find(st: Any, key: int, signed: int) -> Any:
     return low
 
 
-@njit(**KERNEL)
+@njit_kernel
 def take_slot(st: Any) -> Any:
     """A free order slot; there must be one (LIVE < len(orders))."""
     g = st.g
@@ -48,8 +47,8 @@ def take_slot(st: Any) -> Any:
     return g[SLOTS_USED] - 1
 
 
-@njit(**KERNEL)
-def insert(st: Any, slot: int, key: int, price: int) -> Any:
+@njit_kernel
+def insert(st: Any, slot: I64, key: I64, price: I64) -> Any:
     """Put an order at the tail of its price's queue; return the price, which is the nearest level's when
     the side already has LEVELS_MAX levels."""
     signed = -price if key & 1 else price
@@ -82,8 +81,8 @@ def insert(st: Any, slot: int, key: int, price: int) -> Any:
     return abs(signed)
 
 
-@njit(**KERNEL)
-def unlink(st: Any, slot: int) -> None:
+@njit_kernel
+def unlink(st: Any, slot: I64) -> None:
     """Take an order out of its queue; an empty level goes. The slot stays taken."""
     order = st.orders[slot]
     key, ahead, behind = order.key, order.prev, order.next
@@ -108,8 +107,8 @@ def unlink(st: Any, slot: int) -> None:
     st.g[LIVE] -= 1
 
 
-@njit(**KERNEL)
-def remove(st: Any, slot: int) -> None:
+@njit_kernel
+def remove(st: Any, slot: I64) -> None:
     """Take an order out and free its slot."""
     unlink(st, slot)
     order = st.orders[slot]

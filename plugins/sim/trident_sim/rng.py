@@ -11,15 +11,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_core.jit import njit
+from trident_sim.compiled import I64, njit_inlined, njit_kernel
 
-#: How the simulator's kernel is compiled. Its functions allocate nothing, so they need no reference counts,
-#: are called from each other only, so they need no wrappers, and divide by numbers that are never 0. All this
-#: is time to compile; so are integers of many sizes, each of which is one more variant: everything passed
-#: between them is an i64.
-ENTRY: Final[dict[str, Any]] = {"_nrt": False, "error_model": "numpy"}
-KERNEL: Final = {**ENTRY, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-INLINED: Final = {**ENTRY, "inline": "always"}
+#: Place of the generator's state in the simulator's array of numbers, `State.g`.
+RNG: Final = 0
 
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
@@ -30,27 +25,27 @@ _S31: Final = np.uint64(31)
 _S33: Final = np.uint64(33)
 
 
-@njit(**KERNEL)
-def bits31(rng: Any) -> Any:
-    """The next 31 random bits as an i64. `rng` is u64[1], the state."""
-    state = rng[0] + _GOLDEN
-    rng[0] = state
+@njit_kernel
+def bits31(g: Any) -> Any:
+    """The next 31 random bits as an i64. The generator's state is `g[RNG]`."""
+    state = np.uint64(g[RNG]) + _GOLDEN
+    g[RNG] = np.int64(state)
     z = (state ^ (state >> _S30)) * _MIX_1
     z = (z ^ (z >> _S27)) * _MIX_2
     return np.int64((z ^ (z >> _S31)) >> _S33)
 
 
-@njit(**INLINED)
-def below(rng: Any, n: int) -> Any:
+@njit_inlined
+def below(g: Any, n: I64) -> Any:
     """Uniform in [0, n), n at most 2**31."""
-    return (bits31(rng) * n) >> 31
+    return (bits31(g) * n) >> 31
 
 
-@njit(**INLINED)
-def log_uniform(rng: Any, bits: int) -> Any:
+@njit_inlined
+def log_uniform(g: Any, bits: I64) -> Any:
     """From 1 to 2**bits - 1 with density about 1/x: every octave is equally likely. bits at most 31."""
-    octave = below(rng, bits)
-    return (1 << octave) + (bits31(rng) & ((1 << octave) - 1))
+    octave = below(g, bits)
+    return (1 << octave) + (bits31(g) & ((1 << octave) - 1))
 
 
 class Stream:
@@ -66,15 +61,17 @@ class Stream:
             self._state = states[-1:]
         z = (states ^ (states >> _S30)) * _MIX_1
         z = (z ^ (z >> _S27)) * _MIX_2
-        return ((z ^ (z >> _S31)) >> _S33).astype(np.int64)
+        drawn: NDArray[np.int64] = ((z ^ (z >> _S31)) >> _S33).astype(np.int64)
+        return drawn
 
     def below(self, n: int, limit: int) -> NDArray[np.int64]:
         """i64[n], uniform in [0, limit)."""
-        return (self.bits31(n) * limit) >> 31
+        drawn: NDArray[np.int64] = (self.bits31(n) * limit) >> 31
+        return drawn
 
     def between(self, n: int, low: int, high: int) -> NDArray[np.int64]:
         """i64[n], uniform in [low, high)."""
-        return low + self.below(n, high - low)
+        return self.below(n, high - low) + low
 
     def permutation(self, n: int) -> NDArray[np.int64]:
         """A random order of 0 … n-1."""

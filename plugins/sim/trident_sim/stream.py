@@ -14,7 +14,7 @@ from trident_core.session import Session
 from trident_parser.encode import encode_events, encode_rows
 from trident_parser.itch50 import BY_LETTER, LENGTHS, TABLE_DTYPES, framed_at
 from trident_sim.kernel import STEP_MAX, run
-from trident_sim.layout import DONE, LIVE, LIVE_PEAK, LOGGED, OUT, make_state
+from trident_sim.layout import DONE, LIVE, LIVE_PEAK, OUT, make_plan, make_state
 from trident_sim.schedule import make_schedule
 from trident_sim.spec import ANOMALY_KINDS, SimSpec
 from trident_sim.timetable import make_timetable
@@ -42,7 +42,8 @@ class Day:
         self.counts = np.zeros(256, np.uint64)
         schedule = make_schedule(spec, self.world)
         timetable = make_timetable(spec, spec.messages - schedule.messages)
-        self._state = make_state(spec, self.world, schedule.items, timetable, batch)
+        self._plan = make_plan(schedule.items, timetable)
+        self._state = make_state(spec, self.world, timetable.live_peak, batch)
         self._rows = schedule.rows
         self._rows_used = dict.fromkeys(schedule.rows, 0)
         self._log: list[NDArray[np.int64]] = []
@@ -68,14 +69,21 @@ class Day:
         """EVENT[k] of up to a batch, `seq` from 1; a view that the next batch overwrites."""
         state = self._state
         while not state.g[DONE]:
-            run(state)
-            count, logged = int(state.g[OUT]), int(state.g[LOGGED])
+            run(state, self._plan)
+            count = int(state.g[OUT])
             events = state.out[:count].view(EVENT)
             self.counts += np.bincount(events["type"], minlength=256).astype(np.uint64)
-            if logged:
-                self._log.append(state.log[:logged].copy())
+            if self.spec.anomalies:
+                self._note_anomalies(events)
             if count:
                 yield events
+
+    def _note_anomalies(self, events: Events) -> None:
+        extra = self._state.extra[: len(events)]
+        made = np.flatnonzero((extra != 0) & (events["type"] != ord("I")))
+        self._log.append(
+            np.stack((events["seq"][made].astype(np.int64), extra[made].astype(np.int64) - 1), axis=1)
+        )
 
     def frames(self) -> Iterator[Frames]:
         """u8[n], framed ITCH 5.0 with 2-byte lengths; every chunk holds whole messages and is the
@@ -112,7 +120,7 @@ class Day:
         rows["imbalance_shares"] = chosen["ref2"]
         rows["imbalance_direction"] = chosen["side"].view("S1")
         rows["stock"] = self._symbols()[chosen["locate"]]
-        rows["far_price"] = self._state.far[index]
+        rows["far_price"] = self._state.extra[index]
         rows["near_price"] = np.ascontiguousarray(chosen["aux"][:, 4:]).view("<u4")[:, 0]
         rows["current_reference_price"] = chosen["price"]
         rows["cross_type"] = np.ascontiguousarray(chosen["aux"][:, 0]).view("S1")

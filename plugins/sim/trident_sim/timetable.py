@@ -92,9 +92,10 @@ def _lines(x: NDArray[np.int64], points: tuple[tuple[int, int], ...]) -> NDArray
 
 def _spread(total: int, weight: NDArray[np.int64]) -> NDArray[np.int64]:
     """Whole numbers in proportion to the weights that add up to `total`."""
-    upto = np.cumsum(weight)
+    upto: NDArray[np.int64] = np.cumsum(weight)
     upto >>= max(0, int(upto[-1]).bit_length() - 32)
-    return np.diff(total * upto // upto[-1], prepend=0)
+    counts: NDArray[np.int64] = np.diff(total * upto // upto[-1], prepend=0)
+    return counts
 
 
 def _bursts(n: int, stream: Stream) -> NDArray[np.int64]:
@@ -107,7 +108,8 @@ def _bursts(n: int, stream: Stream) -> NDArray[np.int64]:
         jump = jump * 7 // 8 + (26 if shocks[k] else 0)
         exponents.append(min(31, max(-32, level + jump)))
     exponent = np.array(exponents, np.int64)
-    return (_EIGHTHS[exponent & 7] << ((exponent >> 3) + 4)) >> 4
+    factors: NDArray[np.int64] = (_EIGHTHS[exponent & 7] << ((exponent >> 3) + 4)) >> 4
+    return factors
 
 
 def _targets(counts: NDArray[np.int64], live: int) -> NDArray[np.int64]:

@@ -87,7 +87,7 @@ def make_world(spec: SimSpec) -> World:
     names = _names(n, Stream(spec.seed, 1))
     test = names.index(TEST_ISSUE)
     rank = _ranks(n, test, Stream(spec.seed, 2))
-    weights = 10**12 // (rank + 10)
+    weights = 10**12 // (rank + 4 + n // 1000)
     price = _prices(n, rank, Stream(spec.seed, 3))
     by_rank = np.argsort(rank, kind="stable") + 1
     special = [int(locate) for locate in by_rank[n // 10 + 1 : -1]]
@@ -151,13 +151,18 @@ def _prices(n: int, rank: NDArray[np.int64], stream: Stream) -> NDArray[np.int64
     else:
         price[rank == 0] = 1_030_000
         price[rank == n - 2] = 7_300
-    return np.where(price >= 10_000, price // 100 * 100, price)
+    whole = price >= 10_000
+    price[whole] -= price[whole] % 100
+    return price
 
 
 def _units(price: NDArray[np.int64], rank: NDArray[np.int64]) -> NDArray[np.int64]:
     """Half a basis point of the price for the most active symbol, up to 16 times that for the least."""
     unit = price // 20_000 * (1 + 15 * rank // len(rank))
-    return np.where(price >= 10_000, np.maximum(unit // 100 * 100, 100), np.maximum(unit, 1))
+    units: NDArray[np.int64] = np.where(
+        price >= 10_000, np.maximum(unit // 100 * 100, 100), np.maximum(unit, 1)
+    )
+    return units
 
 
 def _steps(
