@@ -1,4 +1,5 @@
-"""What befalls a store's files, and what a store may then say: exact data, or an error or a finding. Never less."""
+"""What befalls a store's files, and what a store may then say: exact data, or an error or a finding. Never
+less."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ _MASKS: Final = (0x01, 0x80, 0xFF, 0x10)
 def files_of(folder: Path) -> dict[str, bytes]:
     """Every file of a store by its relative path."""
     return {
-        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
     }
 
 
@@ -42,64 +45,57 @@ def is_prefix(found: Events, whole: Events) -> bool:
 def read_outcome(
     engine: Engine, folder: Path, events: Events, session: Session, *, durable: int | None = None
 ) -> str:
-    """Open a store that may be damaged for reading; what it said: exact, reported or refused.
+    """Open a store that may be damaged for reading; what it said: "exact" or "refused".
 
-    Of the events, the first `durable` were called durable (None: all): what is missing behind them needs no word.
-
-    Raises AssertionError for what no store may do: wrong data, or less data without a word, or an error that is
-    none of Trident's, or a verification that finds nothing wrong with what cannot be read.
+    Of the events, the first `durable` were called durable (None: all); those behind them may be missing.
+    Raises AssertionError for what no store may do: wrong data, acknowledged data left out without an error,
+    an error that is none of Trident's, or a verification that calls sound what cannot be read.
     """
     try:
         store = engine.make(folder, "read")
     except TridentError:
         return "refused"
+    given: list[Events] = [np.zeros(0, EVENT)]
     try:
         verification = store.verify()
-        try:
-            snapshot = store.snapshot()
-            found, theirs = scanned(snapshot), snapshot.session
-            snapshot.close()
-        except TridentError as error:
-            assert not verification.ok, f"verify finds the store sound, reading says {error}"
-            return "refused"
+        snapshot = store.snapshot()
+        given += (batch.copy() for batch in snapshot.scan(batch=64))
+        theirs = snapshot.session.to_json()
+    except TridentError:
+        assert is_prefix(np.concatenate(given), events), "wrong events were given out before the error"
+        assert not verification.ok, "verify calls sound what cannot be read"
+        return "refused"
     finally:
         store.close()
-    assert is_prefix(found, events), "wrong events were given out as good ones"
+    found = np.concatenate(given)
     least = len(events) if durable is None else durable
-    exact = len(found) >= least and theirs.to_json() == session.to_json()
-    assert exact or verification.findings, (
-        f"{len(found)} of {len(events)} events, and verify finds nothing to say"
-        if len(found) < least
-        else "the session is another, and verify finds nothing to say"
-    )
-    return "exact" if exact else "reported"
+    assert is_prefix(found, events), "wrong events were given out as good ones"
+    assert len(found) >= least, f"{len(found)} events of {least} acknowledged ones, without an error"
+    assert theirs == session.to_json(), "the session is another one"
+    return "exact"
 
 
 def append_outcome(engine: Engine, folder: Path, events: Events) -> str:
-    """Open a store that may be damaged for appending: it recovers and says what it cut, or it refuses."""
+    """Open a store that may be damaged, all of whose events were acknowledged, for appending: "exact" or
+    "refused", and then not a byte of it is changed. Raises AssertionError for anything else."""
+    before = files_of(folder)
     try:
         store = engine.make(folder, "append")
     except TridentError:
+        assert files_of(folder) == before, "the store was refused, and changed"
         return "refused"
     try:
-        snapshot = store.snapshot()
-        found = scanned(snapshot)
-        snapshot.close()
-        recovery = store.recovery
-    except TridentError:
-        return "refused"
+        found, recovered = scanned(store.snapshot()), store.recovery.events
     finally:
         store.close()
-    assert is_prefix(found, events), "wrong events were given out as good ones"
-    assert recovery.events == len(found), "recovery counts other events than there are"
-    if len(found) < len(events):
-        assert recovery.torn_bytes, f"{len(events) - len(found)} events were cut off without a word"
-        return "reported"
+    assert found.tobytes() == events.tobytes(), f"{len(found)} of {len(events)} events, or wrong ones"
+    assert recovered == len(events), "recovery counts other events than there are"
     return "exact"
 
 
 def damages(files: dict[str, bytes], seed: int, per_file: int) -> Iterator[tuple[str, str, bytes | None]]:
-    """(what was done, file, its new bytes or None when it is gone): flips, cuts, zeroed runs, garbage, loss."""
+    """(what was done, file, its new bytes or None when it is gone): flips, cuts, zeroed runs, garbage,
+    loss."""
     pick = random.Random(seed)
     for name, data in files.items():
         for i, at in enumerate(_places(len(data), per_file, pick)):
@@ -140,11 +136,13 @@ def damaged_copy(folder: Path, target: Path, name: str, data: bytes | None) -> P
     return target
 
 
-def torn_images(synced: dict[str, bytes], now: dict[str, bytes], n: int) -> Iterator[tuple[str, dict[str, bytes]]]:
+def torn_images(
+    synced: dict[str, bytes], now: dict[str, bytes], n: int
+) -> Iterator[tuple[str, dict[str, bytes]]]:
     """States that a crash may leave of what was written after a sync, the folder's files being `now`.
 
-    Where one file has only grown since, the file system may have kept any part of the growth: cut anywhere, or
-    of full length with zeros for the part that never reached the disk. Else only `now` itself is certain.
+    Where one file has only grown since, the file system may have kept any part of the growth: cut anywhere,
+    or of full length with zeros for the part that never reached the disk. Else only `now` itself is certain.
     """
     yield "as it was", now
     changed = [name for name in now if now[name] != synced.get(name)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,8 @@ class Parsed:
 
 
 def parse(parser: Parser, pieces: Sequence[Frames], room: int = 1 << 12) -> Parsed:
-    """Parse bytes that come in pieces, `room` events at a time, as the driver does; stop at END and MALFORMED."""
+    """Parse bytes that come in pieces, `room` events at a time, as the driver does; stop at END and
+    MALFORMED."""
     rest = np.zeros(0, np.uint8)
     batches: list[Events] = []
     consumed, status = 0, Status.OK
@@ -119,7 +121,7 @@ def agree(found: Parsed, expected: Parsed) -> None:
 def cut(data: Frames, places: Iterable[int]) -> list[Frames]:
     """`data` in pieces, cut at these places."""
     edges = sorted({0, len(data), *(place for place in places if 0 < place < len(data))})
-    return [data[a:b] for a, b in zip(edges, edges[1:], strict=False)] or [data]
+    return [data[a:b] for a, b in pairwise(edges)] or [data]
 
 
 # --- books --------------------------------------------------------------------------------------------------
@@ -151,7 +153,9 @@ def apply(book: Book, batches: Sequence[Events]) -> Applied:
         assert untouched(effects[n:]), "apply wrote effects beyond the batch"
         all_tops.append(tops[:n])
         all_effects.append(effects[:n])
-    return read(book, _without_padding(np.concatenate(all_tops)), _without_padding(np.concatenate(all_effects)))
+    return read(
+        book, _without_padding(np.concatenate(all_tops)), _without_padding(np.concatenate(all_effects))
+    )
 
 
 def _without_padding(records: NDArray[Any]) -> NDArray[Any]:

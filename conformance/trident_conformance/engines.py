@@ -82,19 +82,14 @@ def _spec_of_factory(kind: Kind, name: str) -> EngineSpec:
     if not all(factory.partition(":")):
         raise PluginError(f"{factory!r} is not a factory", hint="write package.module:Class")
     protocols = (PROTOCOL,) if kind is Kind.PARSER else ()
-    return EngineSpec(
-        kind, factory, factory, "given by its factory", capabilities=frozenset(capabilities), protocols=protocols
-    )  # fmt: skip
+    declared = frozenset(capabilities)
+    summary = "given by its factory"
+    return EngineSpec(kind, factory, factory, summary, capabilities=declared, protocols=protocols)
 
 
 def _missing(spec: EngineSpec) -> tuple[str, ...]:
     """Modules that an installed engine says it requires and that are not there (an extra not installed)."""
     return tuple(name for name in spec.requires if importlib.util.find_spec(name) is None)
-
-
-def lines() -> list[dict[Kind, Engine]]:
-    """Every line to test when nothing is chosen: all references, then each other engine among references."""
-    return lines_of({kind: select(kind) for kind in KINDS})
 
 
 def lines_of(engines: dict[Kind, list[Engine]]) -> list[dict[Kind, Engine]]:
@@ -107,3 +102,12 @@ def lines_of(engines: dict[Kind, list[Engine]]) -> list[dict[Kind, Engine]]:
             if line not in found:
                 found.append(line)
     return found
+
+
+def engines_of(item: Any) -> list[Engine]:
+    """The engines that a pytest item judges; in a line, those that are not references, or all if all are."""
+    params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
+    line = params.get("line_engines")
+    if isinstance(line, dict):
+        return [engine for engine in line.values() if engine.name != REFERENCE] or list(line.values())
+    return [engine for engine in params.values() if isinstance(engine, Engine)]

@@ -1,7 +1,7 @@
 """`python -m trident_conformance.guard FACTORY`: does a parser read past its input?
 
-Each vector is put at the very end of a page whose neighbour may not be read (mprotect): a load of one byte too
-many ends this process with SIGSEGV. It runs in a process of its own, so that the suite lives to tell.
+Each vector is put at the very end of a page whose neighbour may not be read (mprotect): a load of one byte
+too many ends this process with SIGSEGV. It runs in a process of its own, so that the suite lives to tell.
 """
 
 from __future__ import annotations

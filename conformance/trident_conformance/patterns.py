@@ -40,7 +40,8 @@ def ours(tree: Tree) -> str:
 
 
 def python(tree: Tree, flags: str) -> re.Pattern[bytes]:
-    """The pattern for Python's re over bytes. `$` without flag m becomes \\Z: Python's stops before a last LF."""
+    """The pattern for Python's re over bytes. `$` without flag m becomes \\Z: Python's stops before a last
+    LF."""
     text = _write(tree, 2)
     if "m" not in flags:
         text = re.sub(r"(?<!\\)\$", r"\\Z", text)
@@ -64,7 +65,8 @@ def _write(tree: Tree, which: int) -> str:
 
 
 def spans(pattern: re.Pattern[bytes], text: bytes) -> list[tuple[int, int]]:
-    """Leftmost-longest, non-overlapping spans of a pattern without assertions, one substring after the other."""
+    """Leftmost-longest, non-overlapping spans of a pattern without assertions, one substring after the
+    other."""
     found: list[tuple[int, int]] = []
     at = 0
     while at <= len(text):

@@ -1,4 +1,5 @@
-"""pytest plugin of the conformance suite: `pytest -p trident_conformance.plugin --pyargs trident_conformance`.
+"""pytest plugin of the conformance suite: `pytest -p trident_conformance.plugin --pyargs
+trident_conformance`.
 
 It is loaded by name only (an entry point would load it in every pytest run of the machine). It adds the
 options, and parametrises tests that ask for `parser_engine`, `book_engine`, `store_engine`, `query_engine` or
@@ -11,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from trident_conformance.engines import KINDS, Engine, lines_of, select
+from trident_conformance.engines import KINDS, Engine, engines_of, lines_of, select
 from trident_core.contracts import Kind
 from trident_core.errors import TridentError
 
@@ -33,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         group.addoption(
             f"--{kind}",
             metavar="NAME[,NAME…]",
-            help=f"test these {kind} engines, by name or as package.module:Class[+capability…] (default: all)",
+            help=f"test these {kind} engines, by name or as module:Class[+capability…] (default: all)",
         )
     group.addoption("--quick", action="store_true", help="fewer random examples and smaller inputs")
 
@@ -93,19 +94,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _has_no_engine(item: pytest.Item) -> bool:
-    """pytest gives a test that is parametrised over nothing one instance, whose parameter is not an engine."""
+    """pytest gives a test that is parametrised over nothing one instance, whose parameter is not an
+    engine."""
     params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
     return any(name in _FIXTURES and not isinstance(value, (Engine, dict)) for name, value in params.items())
-
-
-def engines_of(item: pytest.Item) -> list[Engine]:
-    """The engines that a test judges; in a line, those that are not references, or all if all are."""
-    params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
-    line = params.get("line_engines")
-    if line is not None:
-        others = [engine for engine in line.values() if engine.name != "reference"]
-        return others or list(line.values())
-    return [engine for engine in params.values() if isinstance(engine, Engine)]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -127,7 +119,10 @@ def quick(pytestconfig: pytest.Config) -> bool:
 @pytest.fixture(scope="session")
 def prove(quick: bool) -> Any:
     """`prove(property, **strategies)`: hold a property against random examples, the same in every run."""
-    from hypothesis import HealthCheck, given, settings
+    from hypothesis import HealthCheck, Phase, given, settings
+
+    # Shrinking a failure may take minutes: worth it for who wants to mend an engine, not for a quick look.
+    phases = [Phase.explicit, Phase.generate] if quick else list(Phase)
 
     def run(check: Any, *, examples: int | None = None, **strategies: Any) -> None:
         count = examples or (EXAMPLES_QUICK if quick else EXAMPLES)
@@ -136,6 +131,7 @@ def prove(quick: bool) -> Any:
             deadline=None,
             derandomize=True,
             database=None,
+            phases=phases,
             suppress_health_check=list(HealthCheck),
         )
         chosen(given(**strategies)(check))()

@@ -1,9 +1,10 @@
-"""`python -m trident_conformance.regen [--check]`: keep the vectors, their derived fields and the manifest together.
+"""`python -m trident_conformance.regen [--check]`: keep the vectors, their derived fields and the manifest
+together.
 
-Without --check: lays the files out, fills in what is derived (a book's digest; the frames of a parser vector that
-has only rows), and writes MANIFEST.json. With --check: changes nothing. Both hold every expectation that was made
-by hand against the reference engines, and fail, naming the vector, when one differs: an expectation is corrected by
-hand or not at all.
+Without --check: lays the files out, fills in what is derived (a book's digest; the frames of a parser
+vector that has only rows), and writes MANIFEST.json. With --check: changes nothing. Both hold every
+expectation that was made by hand against the reference engines, and fail, naming the vector, when one
+differs: an expectation is corrected by hand or not at all.
 """
 
 from __future__ import annotations
@@ -24,17 +25,20 @@ from trident_core.errors import PatternError, TridentError
 from trident_core.session import Session
 
 _KEYS = {
-    "parser": {"frames", "rows", "events", "counts", "directory", "details", "anomalies", "consumed", "status",
-               "next_seq", "lenient"},
-    "book": {"events", "tops", "top_locates", "states", "effects", "levels", "orders", "state", "locates",
-             "anomalies", "digest"},
-    "query": {"pattern", "flags", "full", "raw", "yes", "no", "data", "limit", "spans", "position"},
-}  # fmt: skip
+    kind: frozenset(names.split())
+    for kind, names in {
+        "parser": "frames rows events counts directory details anomalies consumed status next_seq lenient",
+        "book": "events tops top_locates states effects levels orders state locates anomalies digest",
+        "query": "pattern flags full raw yes no data limit spans position",
+    }.items()
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0 when all is well, 1 with the problems on standard error."""
-    parser = argparse.ArgumentParser(prog="python -m trident_conformance.regen", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m trident_conformance.regen", description=__doc__.split("\n\n")[0]
+    )
     parser.add_argument("--check", action="store_true", help="verify only; change nothing")
     check = parser.parse_args(arguments).check
     if not check:
@@ -63,12 +67,15 @@ def _rewrite(path: Path) -> None:
             book.apply(vectors.to_events(vector["events"]))
             vector["digest"] = book.digest().hex()
         if data["kind"] == "parser" and "frames" not in vector:
-            vector["frames"] = [_frame(letter, row) for letter, rows in vector["rows"].items() for row in rows]
+            vector["frames"] = [
+                _frame(letter, row) for letter, rows in vector["rows"].items() for row in rows
+            ]
     path.write_text(dump(data) + "\n", encoding="utf-8")
 
 
 def _frame(letter: str, row: dict[str, Any]) -> str:
-    """One typed row as hex, a blank between fields, the length in front: packed by the table of fields alone."""
+    """One typed row as hex, a blank between fields, the length in front: packed by the table of fields
+    alone."""
     from trident_parser.itch50 import BY_LETTER
 
     message = BY_LETTER[letter]
@@ -99,7 +106,7 @@ def manifest_problems() -> list[str]:
         return [f"{MANIFEST.name} is missing: run python -m trident_conformance.regen"]
     said, found = json.loads(MANIFEST.read_text(encoding="utf-8"))["files"], manifest()["files"]
     return [
-        f"{name}: MANIFEST.json says {said.get(name, 'nothing')}, the folder has {found.get(name, 'no such file')}"
+        f"{name}: MANIFEST.json says {said.get(name)}, the folder has {found.get(name)}"
         for name in sorted({*said, *found})
         if said.get(name) != found.get(name)
     ]

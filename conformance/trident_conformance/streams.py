@@ -124,7 +124,9 @@ class _Day:
         if self.faults and self.refs and pick.random() < 0.005:
             ref = pick.choice(self.refs)  # a duplicate, unless it is gone
         if pick.random() < 0.3:
-            self.put("F", locate, ref=ref, price=price, qty=qty, side=side, aux=pick.choice((b"MMKR", b"NITE")))
+            self.put(
+                "F", locate, ref=ref, price=price, qty=qty, side=side, aux=pick.choice((b"MMKR", b"NITE"))
+            )
         else:
             self.put("A", locate, ref=ref, price=price, qty=qty, side=side)
         self.live[ref] = (locate, qty)
@@ -173,7 +175,9 @@ class _Day:
             case "P":
                 self.put("P", locate, ref2=self.match(), qty=100, price=999_900, side="B")
             case "Q":
-                self.put("Q", locate, ref2=self.match(), qty=pick.choice((0, 6_000_000_000)), price=1, aux=b"O")
+                self.put(
+                    "Q", locate, ref2=self.match(), qty=pick.choice((0, 6_000_000_000)), price=1, aux=b"O"
+                )
             case "B":
                 self.put("B", locate, ref2=pick.randint(1, self.next_match))
             case "Y":
@@ -189,7 +193,9 @@ class _Day:
             case "K":
                 self.put("K", 0, price=250_000, qty=34_200, aux=b"A")
             case "I":
-                self.put("I", locate, ref2=7, price=1, qty=8_000_000_000, side="N", aux=b"OL\0\0\x01\x02\x03\x00")
+                self.put(
+                    "I", locate, ref2=7, price=1, qty=8_000_000_000, side="N", aux=b"OL\0\0\x01\x02\x03\x00"
+                )
             case "N":
                 self.put("N", locate, aux=b"S")
             case _:
@@ -212,7 +218,15 @@ def day(seed: int, n: int, *, faults: bool = True) -> Events:
 # --- bytes for parsers --------------------------------------------------------------------------------------
 
 _KNOWN: Final = [message.letter for message in MESSAGES]
-_STOCKS: Final = (b"AAPL    ", b"MSFT    ", b"A       ", b"        ", b"LONGNAME", b"A\0\0\0\0\0\0\0", b"\xc9T\xc9     ")
+_STOCKS: Final = (
+    b"AAPL    ",
+    b"MSFT    ",
+    b"A       ",
+    b"        ",
+    b"LONGNAME",
+    b"A\0\0\0\0\0\0\0",
+    b"\xc9T\xc9     ",
+)
 
 
 @st.composite
@@ -220,12 +234,11 @@ def _message(draw: st.DrawFn) -> bytes:
     """One framed message; most are of a known type and its length."""
     how = draw(st.sampled_from(("known",) * 12 + ("unknown", "length", "empty-text")))
     if how == "unknown":
-        body = draw(st.binary(min_size=1, max_size=60))
-        return len(body).to_bytes(2, "big") + body
+        other = draw(st.binary(min_size=1, max_size=60))
+        return len(other).to_bytes(2, "big") + other
     letter = draw(st.sampled_from(_KNOWN))
     length = int(LENGTHS[ord(letter)])
-    body = bytearray(draw(st.binary(min_size=length - 1, max_size=length - 1)))
-    body[:0] = letter.encode()
+    body = bytearray(letter.encode() + draw(st.binary(min_size=length - 1, max_size=length - 1)))
     body[1:3] = draw(st.integers(0, 3)).to_bytes(2, "big")
     stock = int(STOCK_OFFSETS[ord(letter)])
     if stock:
@@ -238,7 +251,8 @@ def _message(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def frames(draw: st.DrawFn, *, end: bool = True, whole: bool = False) -> Frames:
-    """Framed messages; now and then an end mark among them (`end`), or a last one that is cut (not `whole`)."""
+    """Framed messages; now and then an end mark among them (`end`), or a last one that is cut (not
+    `whole`)."""
     parts = draw(st.lists(_message(), max_size=12))
     if end and draw(st.integers(0, 5)) == 0:
         parts.insert(draw(st.integers(0, len(parts))), b"\0\0")
@@ -266,5 +280,9 @@ def day_bytes(seed: int, n: int, *, faults: bool = True) -> bytes:
         parts.append(data[at : at + size])
         at += size
         if pick.random() < 0.01:
-            parts.append(pick.choice((b"\0\x05z1234", b"\0\x0aD\0\1\0\0\0\0\0\0\1", b"\0\x01A", b"\1\x00" + bytes(256))))
+            parts.append(
+                pick.choice(
+                    (b"\0\x05z1234", b"\0\x0aD\0\1\0\0\0\0\0\0\1", b"\0\x01A", b"\1\x00" + bytes(256))
+                )
+            )
     return b"".join(parts)

@@ -1,7 +1,8 @@
 """The vectors: cases with their expectations, as JSON files that are written and read by people.
 
-A file holds one topic: `kind`, `about`, and `vectors`, each with a `name`, a `reason` (the rule of the contract, the
-section of the specification, the trap) and its data. docs/conformance.md describes the fields of each kind.
+A file holds one topic: `kind`, `about`, and `vectors`, each with a `name`, a `reason` (the rule of the
+contract, the section of the specification, the trap) and its data. docs/conformance.md describes the fields
+of each kind.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ def flag_bits(flags: type[EventFlag] | type[TopFlag] | type[EffectFlag], names: 
 def to_events(rows: list[dict[str, Any]]) -> Events:
     """Events from their columns; what is left out is 0.
 
-    `seq` counts from 1 and `ts` is 1,000 ns times `seq` when left out; `locate` is 1. `aux` is text, filled up
-    with NULs, `aux_u32` maps a byte of aux to a number there; `flags` are names.
+    `seq` counts from 1 and `ts` is 1,000 ns times `seq` when left out; `locate` is 1. `aux` is text, filled
+    up with NULs, `aux_u32` maps a byte of aux to a number there; `flags` are names.
     """
     events = np.zeros(len(rows), EVENT)
     for i, row in enumerate(rows):
@@ -113,10 +114,11 @@ def to_tops(events: Events, rows: list[list[Any]], locates: list[int], states: l
 
 
 def to_effects(rows: list[list[Any]]) -> Effects:
-    """Effects from [outcome, side, price, quantity, remaining, MPID, flag names…]; [] is NONE; only the outcome given: zeros."""
+    """Effects from [outcome, side, price, quantity, remaining, MPID, flag names…]; [] is NONE; only the
+    outcome given: zeros."""
     effects = np.zeros(len(rows), EFFECT)
     for i, row in enumerate(rows):
-        outcome, side, price, qty, remaining, mpid, *flags = [*row, *["NONE", "", 0, 0, 0, ""][len(row) :]]
+        outcome, side, price, qty, remaining, mpid, *flags = row + ["NONE", "", 0, 0, 0, ""][len(row) :]
         effects[i] = (
             price, qty, remaining, tuple(mpid.encode("latin-1").ljust(4, b"\0")), ord(side or "\0"),
             int(Outcome[outcome]), flag_bits(EffectFlag, flags),
@@ -142,7 +144,8 @@ def to_state(name: str) -> TradingState:
 
 
 def to_frames(texts: list[str]) -> NDArray[np.uint8]:
-    """Bytes from hex texts, one for each framed message; blanks mean nothing. Read-only, as a mapped file is."""
+    """Bytes from hex texts, one for each framed message; blanks mean nothing. Read-only, as a mapped file
+    is."""
     return np.frombuffer(b"".join(bytes.fromhex(text) for text in texts), np.uint8)
 
 
@@ -167,7 +170,9 @@ _WIDTH: Final = 110
 def dump(value: Any, indent: int = 0) -> str:
     """JSON for people: what fits a line stands on one line, everything else is broken up."""
     flat = json.dumps(value, ensure_ascii=False)
-    if not isinstance(value, (dict, list)) or (indent and indent + len(flat) <= _WIDTH and not _nested(value)):
+    if not isinstance(value, (dict, list)) or (
+        indent and indent + len(flat) <= _WIDTH and not _nested(value)
+    ):
         return flat
     inner = " " * (indent + 1)
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
 """`python -m trident_conformance.victim FACTORY FOLDER SEED COUNT`: append a known day until killed.
 
-It creates the store, or goes on where recovery found it, and prints the durable seq after each sync. The suite
-kills it with SIGKILL and looks at what is left.
+It creates the store, or goes on where recovery found it, and prints the durable seq after each sync. The
+suite kills it with SIGKILL and looks at what is left.
 """
 
 from __future__ import annotations

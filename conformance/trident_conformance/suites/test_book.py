@@ -161,7 +161,14 @@ class TestArrays:
             (np.zeros(3, EVENT), np.zeros(3, EFFECT), None),
             (np.zeros(3, EVENT), None, np.zeros(3, TOP)),
         ],
-        ids=["not-events", "two-dimensions", "tops-short", "effects-short", "tops-of-effect", "effects-of-top"],
+        ids=[
+            "not-events",
+            "two-dimensions",
+            "tops-short",
+            "effects-short",
+            "tops-of-effect",
+            "effects-of-top",
+        ],
     )
     def test_wrong_arrays(self, book_engine: Engine, events: Any, tops: Any, effects: Any) -> None:
         """BOOK-1: UsageError, before the first event is applied."""

@@ -1,4 +1,5 @@
-"""Parsers against docs/contracts/parser.md. The ids of the rules (PARSER-n) stand with the tests that hold them."""
+"""Parsers against docs/contracts/parser.md. The ids of the rules (PARSER-n) stand with the tests that hold
+them."""
 
 from __future__ import annotations
 
@@ -86,7 +87,8 @@ class TestVectors:
 
 class TestAnyInput:
     def test_as_the_reference(self, parser_engine: Engine, prove: Any) -> None:
-        """PARSER-1 to 17, 24: any messages, cut anywhere, in any room, give what the reference gives at once."""
+        """PARSER-1 to 17, 24: any messages, cut anywhere, in any room, give what the reference gives at
+        once."""
 
         def check(data: Frames, places: list[int], room: int) -> None:
             found = drive.parse(fresh(parser_engine), drive.cut(data, places), room)
@@ -123,7 +125,9 @@ class TestAnyInput:
         for chunk, batch in ((len(data), 4096), (1000, 777), (37, 1024)):
             parser = fresh(parser_engine)
             pieces = drive.cut(data, range(0, len(data), chunk))
-            chunks = (Chunk(piece, None, at) for piece, at in zip(pieces, range(0, len(data), chunk), strict=True))
+            chunks = (
+                Chunk(piece, None, at) for piece, at in zip(pieces, range(0, len(data), chunk), strict=True)
+            )
             events = np.concatenate([batch.copy() for batch in decode(chunks, parser, batch=batch)])
             drive.same(events, expected.events, f"events in chunks of {chunk}")
             assert drive.counted(parser.anomalies) == expected.anomalies
@@ -139,7 +143,11 @@ def _directory(parsed: drive.Parsed) -> Any:
 
 class TestState:
     FRAMES = vectors.to_frames(
-        ["0013 44 0001 0000 000000000005 0000000000000001", "0001 7a", "0013 44 0001 0000 000000000005 0000000000000002"]
+        [
+            "0013 44 0001 0000 000000000005 0000000000000001",
+            "0001 7a",
+            "0013 44 0001 0000 000000000005 0000000000000002",
+        ]
     )
 
     def test_the_caller_sets_seq_and_position(self, parser_engine: Engine) -> None:
@@ -199,7 +207,9 @@ class TestArrays:
             timeout=120,
             check=False,
         )
-        assert done.returncode == 0, f"exit {done.returncode} (negative: a signal)\n{done.stdout}{done.stderr}"
+        assert done.returncode == 0, (
+            f"exit {done.returncode} (negative: a signal)\n{done.stdout}{done.stderr}"
+        )
 
     @pytest.mark.parametrize(
         ("frames", "out"),

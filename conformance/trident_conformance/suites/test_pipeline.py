@@ -71,7 +71,12 @@ class _Watch:
 
 
 def run(
-    engines: LineEngines, day: Input, store: Any, options: LineOptions, chunk_bytes: int, watch: _Watch | None = None
+    engines: LineEngines,
+    day: Input,
+    store: Any,
+    options: LineOptions,
+    chunk_bytes: int,
+    watch: _Watch | None = None,
 ) -> tuple[RunStats, Any]:
     """One run of the line into an open store; its statistics, and the book."""
     feed, source, session = open_feed(day.path, options=FeedOptions(chunk_bytes=chunk_bytes))
@@ -101,7 +106,9 @@ def check_run(stats: RunStats, book: Any, day: Input) -> None:
 SIZES = [(16_384, 65_536, 1 << 20), (333, 64, 1_000), (64, 2, 37), (1, 16, 4_096)]
 
 
-@pytest.mark.parametrize(("batch", "ring", "chunk"), SIZES, ids=[f"batch-{b}-ring-{r}-chunk-{c}" for b, r, c in SIZES])
+@pytest.mark.parametrize(
+    ("batch", "ring", "chunk"), SIZES, ids=[f"batch-{b}-ring-{r}-chunk-{c}" for b, r, c in SIZES]
+)
 def test_any_sizes(
     line_engines: LineEngines, by_chance: Input, tmp_path: Path, batch: int, ring: int, chunk: int
 ) -> None:
@@ -147,7 +154,7 @@ def test_any_resume_point(line_engines: LineEngines, by_chance: Input, tmp_path:
     store.close()
 
 
-QUESTIONS = [
+QUESTIONS: list[dict[str, Any]] = [
     {"symbol": "^A"},
     {"symbol": "^(?:MSFT|BRK\\.A)$", "types": "[AF]"},
     {"mpid": "^N"},
@@ -157,9 +164,11 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=["-".join(q) for q in QUESTIONS[:2]] + [str(i) for i in range(2, 6)])
+@pytest.mark.parametrize(
+    "question", QUESTIONS, ids=["-".join(q) for q in QUESTIONS[:2]] + [str(i) for i in range(2, 6)]
+)
 def test_questions(
-    line_engines: LineEngines, by_chance: Input, tmp_path: Path, question: dict[str, str]
+    line_engines: LineEngines, by_chance: Input, tmp_path: Path, question: dict[str, Any]
 ) -> None:
     """The same answers as from the reference query engine over the reference's events, for any batch."""
     store = create(line_engines, tmp_path / "s")

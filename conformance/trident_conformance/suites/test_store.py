@@ -1,13 +1,9 @@
-"""Stores against `contracts.Store` and docs/contracts/store.md."""
+"""Stores against docs/contracts/store.md. The ids of the rules (STORE-n) stand with the tests that hold
+them."""
 
 from __future__ import annotations
 
 import datetime as dt
-import random
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,38 +11,21 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from trident_conformance import damage, drive, streams
+from trident_conformance import damage, drive, stores, streams
 from trident_conformance.engines import Engine, reference
 from trident_core.contracts import Capability, Kind
-from trident_core.dtypes import EVENT, Events
+from trident_core.dtypes import EVENT
 from trident_core.errors import TridentError, UsageError
 from trident_core.session import Instrument, Session
 
-EVENTS = streams.day(11, 900)
-
-
-def filled(engine: Engine, folder: Path, sizes: tuple[int, ...] = (1, 7, 100, 400)) -> Path:
-    """A closed store that holds EVENTS, appended in batches of these sizes, synced now and then."""
-    store = engine.make(folder, "create", streams.session())
-    for i, events in enumerate(drive.batches(EVENTS, sizes)):
-        assert store.append(events) == events["seq"][-1]
-        if i % 2:
-            assert store.sync() == events["seq"][-1]
-    store.close()
-    return folder
-
-
-def contents(engine: Engine, folder: Path) -> Events:
-    store = engine.make(folder, "read")
-    events = damage.scanned(store.snapshot())
-    store.close()
-    return events
+EVENTS, filled, contents = stores.EVENTS, stores.filled, stores.contents
 
 
 class TestRecords:
     @pytest.mark.parametrize("sizes", [(900,), (1, 7, 100, 400), (1, 2)], ids=["at-once", "mixed", "small"])
     def test_in_is_out(self, store_engine: Engine, tmp_path: Path, sizes: tuple[int, ...]) -> None:
-        """The same records in the same order, however they were batched: while open, to a reader, after reopening."""
+        """STORE-1: the same records in the same order, however they were batched: while open, to a reader,
+        after reopening."""
         store = store_engine.make(tmp_path / "s", "create", streams.session())
         for events in drive.batches(EVENTS, sizes):
             store.append(events)
@@ -59,7 +38,7 @@ class TestRecords:
         again.close()
 
     def test_every_bit_of_a_record(self, store_engine: Engine, tmp_path: Path, prove: Any) -> None:
-        """A store does not judge events: any bytes in any column but seq come back."""
+        """STORE-1: a store does not judge events: any bytes in any column but seq come back."""
         serial = iter(range(10**6))
 
         def check(data: bytes) -> None:
@@ -86,7 +65,8 @@ class TestRecords:
         store.close()
 
     def test_the_callers_array_is_not_kept(self, store_engine: Engine, tmp_path: Path) -> None:
-        """append copies: the caller fills its buffer again before anything is synced. Input may be read-only."""
+        """STORE-1: append copies: the caller fills its buffer again before anything is synced. Input may be
+        read-only."""
         store = store_engine.make(tmp_path / "s", "create", Session())
         buffer = EVENTS[:100].copy()
         store.append(buffer)
@@ -111,7 +91,8 @@ class TestRecords:
 
 class TestOrder:
     def test_seq_must_grow(self, store_engine: Engine, tmp_path: Path) -> None:
-        """Within a call, across calls and across reopening: UsageError, and nothing of the call is written."""
+        """STORE-2: within a call, across calls and across reopening: UsageError, and nothing of the call is
+        written."""
         folder = tmp_path / "s"
         store = store_engine.make(folder, "create", Session())
         store.append(EVENTS[:10])
@@ -128,7 +109,7 @@ class TestOrder:
         drive.same(contents(store_engine, folder), EVENTS[:12], "events")
 
     def test_gaps_are_the_feeds(self, store_engine: Engine, tmp_path: Path) -> None:
-        """seq may jump, up to the greatest u64."""
+        """STORE-2: seq may jump, up to the greatest u64."""
         events = EVENTS[:4].copy()
         events["seq"] = [5, 1000, 1 << 40, (1 << 64) - 1]
         store = store_engine.make(tmp_path / "s", "create", Session())
@@ -137,8 +118,31 @@ class TestOrder:
         store.close()
         drive.same(contents(store_engine, tmp_path / "s"), events, "events")
 
+    @pytest.mark.parametrize(
+        "events",
+        [np.zeros(3, np.uint8), np.zeros((2, 2), EVENT), EVENTS[:10:2], [1, 2]],
+        ids=["not-events", "two-dimensions", "strided", "list"],
+    )
+    def test_wrong_arrays(self, store_engine: Engine, tmp_path: Path, events: Any) -> None:
+        """STORE-3: UsageError, and nothing is written."""
+        store = store_engine.make(tmp_path / "s", "create", Session())
+        with pytest.raises(UsageError):
+            store.append(events)
+        assert store.append(EVENTS[:2]) == 2
+        store.close()
+        drive.same(contents(store_engine, tmp_path / "s"), EVENTS[:2], "events")
+
+    def test_an_append_of_nothing(self, store_engine: Engine, tmp_path: Path) -> None:
+        """STORE-4."""
+        store = store_engine.make(tmp_path / "s", "create", Session())
+        assert store.append(EVENTS[:0]) == 0
+        store.append(EVENTS[:5])
+        assert store.append(EVENTS[:0]) == 5
+        store.close()
+        drive.same(contents(store_engine, tmp_path / "s"), EVENTS[:5], "events")
+
     def test_sync_and_stats(self, store_engine: Engine, tmp_path: Path) -> None:
-        """sync says the last durable seq, 0 when empty; stats has at least five figures."""
+        """STORE-10, 16: sync says the last durable seq, 0 when empty; stats has at least five figures."""
         store = store_engine.make(tmp_path / "s", "create", Session())
         assert store.sync() == 0
         store.append(EVENTS[:10])
@@ -156,6 +160,7 @@ class TestOrder:
 
 class TestOpening:
     def test_create_wants_an_empty_place(self, store_engine: Engine, tmp_path: Path) -> None:
+        """STORE-40: and a session; what is refused is not changed."""
         (tmp_path / "empty").mkdir()
         store_engine.make(tmp_path / "empty", "create", Session()).close()
         folder = filled(store_engine, tmp_path / "s")
@@ -172,7 +177,8 @@ class TestOpening:
 
     @pytest.mark.parametrize("mode", ["append", "read"])
     def test_nothing_there(self, store_engine: Engine, tmp_path: Path, mode: str) -> None:
-        """No store, an empty folder, a folder of something else: an error of Trident's, and nothing is made."""
+        """STORE-41: no store, an empty folder, a folder of something else: an error of Trident's, and
+        nothing is made."""
         (tmp_path / "empty").mkdir()
         (tmp_path / "other").mkdir()
         (tmp_path / "other" / "letter.txt").write_text("dear")
@@ -183,7 +189,8 @@ class TestOpening:
         assert (tmp_path / "other" / "letter.txt").read_text() == "dear"
 
     def test_one_writer_at_a_time(self, store_engine: Engine, tmp_path: Path) -> None:
-        """In one process, too (POSIX record locks would not tell); readers are always let in."""
+        """STORE-31, 35: in one process, too (POSIX record locks would not tell); readers are always let
+        in."""
         folder = tmp_path / "s"
         store = store_engine.make(folder, "create", streams.session())
         store.append(EVENTS[:100])
@@ -204,6 +211,7 @@ class TestOpening:
         again.close()
 
     def test_reading_changes_no_byte(self, store_engine: Engine, tmp_path: Path) -> None:
+        """STORE-34."""
         folder = filled(store_engine, tmp_path / "s")
         before = damage.files_of(folder)
         reader = store_engine.make(folder, "read")
@@ -221,7 +229,7 @@ class TestOpening:
 
 class TestSession:
     def test_round_trip(self, store_engine: Engine, tmp_path: Path) -> None:
-        """Every field, symbols of any length and script, details of text and number."""
+        """STORE-5: every field, symbols of any length and script, details of text and number."""
         session = Session("XTST", dt.date(2019, 12, 30), "Europe/Zurich", 8, 3, "itch50")
         session.directory.put(Instrument(1, "AAPL", {"round_lot_size": 100, "ipo_flag": " "}))
         session.directory.put(Instrument(2, "BTC/USDT perpetual, quarterly", {"näme": "ü"}))
@@ -235,8 +243,24 @@ class TestSession:
             assert again.snapshot().session.to_json() == session.to_json()
             again.close()
 
+    @pytest.mark.parametrize("mode", ["append", "read"])
+    def test_the_session_given_must_be_the_stores(
+        self, store_engine: Engine, tmp_path: Path, mode: str
+    ) -> None:
+        """STORE-42: its directory aside, which a writer's object is completed with."""
+        filled(store_engine, tmp_path / "s")
+        with pytest.raises(UsageError):
+            store_engine.make(tmp_path / "s", mode, Session(price_decimals=8))
+        mine = Session()
+        store = store_engine.make(tmp_path / "s", mode, mine)
+        assert store.session.directory == streams.session().directory
+        if mode == "append":
+            assert store.session is mine
+        store.close()
+
     def test_a_directory_that_grows(self, store_engine: Engine, tmp_path: Path) -> None:
-        """What the directory gained before an append is in the store with it; an instrument may change."""
+        """STORE-5, 30: what the directory gained before an append is in the store with it; an instrument
+        may change."""
         session = Session()
         store = store_engine.make(tmp_path / "s", "create", session)
         store.append(EVENTS[:10])
@@ -256,7 +280,8 @@ class TestSession:
 
 class TestSnapshots:
     def test_isolation(self, store_engine: Engine, tmp_path: Path) -> None:
-        """A snapshot never changes, not in the middle of a scan, and never blocks the writer."""
+        """STORE-30, 31: a snapshot never changes, not in the middle of a scan, and never blocks the
+        writer."""
         store = store_engine.make(tmp_path / "s", "create", streams.session())
         store.append(EVENTS[:200])
         snapshot = store.snapshot()
@@ -275,7 +300,23 @@ class TestSnapshots:
         snapshot.close()
         drive.same(damage.scanned(late), EVENTS, "another snapshot, after the first was closed")
         late.close()
+        again = store.snapshot()
         store.close()
+        drive.same(damage.scanned(again), EVENTS, "a snapshot that outlives its store")
+
+    def test_after_close(self, store_engine: Engine, tmp_path: Path) -> None:
+        """STORE-43: every method of a closed store raises UsageError."""
+        filled(store_engine, tmp_path / "s")
+        for mode in ("append", "read"):
+            store = store_engine.make(tmp_path / "s", mode)
+            store.close()
+            store.close()
+            for method in ("snapshot", "verify", "stats"):
+                with pytest.raises(UsageError):
+                    getattr(store, method)()
+            for call in (store.sync, lambda store=store: store.append(EVENTS[:0])):
+                with pytest.raises(UsageError):
+                    call()
 
     def test_of_an_empty_store(self, store_engine: Engine, tmp_path: Path) -> None:
         store = store_engine.make(tmp_path / "s", "create", Session())
@@ -287,7 +328,8 @@ class TestSnapshots:
         assert len(contents(store_engine, tmp_path / "s")) == 0
 
     def test_filters(self, store_engine: Engine, tmp_path: Path, prove: Any) -> None:
-        """scan against the same filter in numpy; ranges are closed, None is open, all filters hold together."""
+        """STORE-32: scan against the same filter in numpy; ranges are closed, None is open, all filters hold
+        together."""
         store = store_engine.make(filled(store_engine, tmp_path / "s"), "read")
         snapshot = store.snapshot()
         times = sorted({int(ts) for ts in EVENTS["ts"]})
@@ -321,144 +363,19 @@ class TestSnapshots:
         store.close()
 
     def test_get(self, store_engine: Engine, tmp_path: Path) -> None:
-        """Every event that names a reference, as its own or as a replace's new one, in append order."""
+        """STORE-33: every event that names a reference, as its own or as a replace's new one, in append
+        order."""
         store = store_engine.make(filled(store_engine, tmp_path / "s"), "read")
         snapshot = store.snapshot()
         replaced = EVENTS[EVENTS["type"] == ord("U")]
-        wanted = {*EVENTS["ref"][:200].tolist(), *replaced["ref2"][:20].tolist(), 1 << 50, (1 << 64) - 1} - {0}
+        wanted = {*EVENTS["ref"][:200].tolist(), *replaced["ref2"][:20].tolist(), 1 << 50, (1 << 64) - 1} - {
+            0
+        }
         for ref in wanted:
             new = (EVENTS["type"] == ord("U")) & (EVENTS["ref2"] == ref)
             drive.same(snapshot.get(ref), EVENTS[(EVENTS["ref"] == ref) | new], f"get({ref})")
+        assert len(snapshot.get(0)) == 0
         store.close()
-
-
-class TestCrash:
-    def test_kill(self, store_engine: Engine, tmp_path: Path, quick: bool) -> None:
-        """SIGKILL at any moment: a gap-free prefix, at least all that was called durable; then it goes on."""
-        folder, count = tmp_path / "s", 30_000
-        events, pick = streams.day(5, count), random.Random(5)
-        for _ in range(1 if quick else 3):
-            durable = self._kill(store_engine, folder, count, pick)
-            before = contents(store_engine, folder)
-            store = store_engine.make(folder, "append")
-            found = damage.scanned(store.snapshot())
-            assert damage.is_prefix(found, events)
-            drive.same(before, found, "a reader before recovery")
-            assert len(found) >= durable, f"{len(found)} events, {durable} were called durable"
-            assert store.recovery.events == len(found)
-            assert store.verify().ok
-            if len(found) < count:
-                store.append(events[len(found) : len(found) + 1])
-            store.close()
-            assert damage.is_prefix(contents(store_engine, folder), events)
-
-    def _kill(self, engine: Engine, folder: Path, count: int, pick: random.Random) -> int:
-        """Let a process append, kill it at some moment; the last seq it had called durable."""
-        command = [sys.executable, "-m", "trident_conformance.victim", engine.spec.factory, str(folder)]
-        durable = 0
-        with subprocess.Popen([*command, "5", str(count)], stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            try:
-                for _ in range(pick.randint(2, 12)):
-                    line = process.stdout.readline().split()
-                    assert line, "the appending process died by itself"
-                    durable = int(line[1]) if line[0] == "durable" else durable
-                with pytest.raises(TridentError):  # a writer of another process
-                    engine.make(folder, "append")
-                time.sleep(pick.random() * 0.02)
-            finally:
-                process.kill()
-            for rest in process.stdout:
-                line = rest.split()
-                durable = int(line[1]) if line[0] == "durable" else durable
-        return durable
-
-    def test_torn_tail(self, store_engine: Engine, tmp_path: Path, quick: bool) -> None:
-        """What was appended after a sync may be there in part: recovered up to some event, cut off, and said."""
-        store = store_engine.make(tmp_path / "s", "create", streams.session())
-        store.append(EVENTS[:300])
-        store.sync()
-        synced = damage.files_of(tmp_path / "s")
-        for events in drive.batches(EVENTS[300:330], [10]):
-            store.append(events)
-        store.snapshot()  # an engine may hold appends back until they are looked at
-        now = damage.files_of(tmp_path / "s")
-        store.close()
-        for what, files in damage.torn_images(synced, now, 12 if quick else 60):
-            image = damage.write_image(tmp_path / "image", files)
-            outcome = damage.read_outcome(
-                store_engine, image, EVENTS[:330], streams.session(), durable=300
-            )
-            assert outcome != "refused", f"{what}: a crash explains it"
-            found = contents(store_engine, image)
-            again = store_engine.make(image, "append")
-            drive.same(damage.scanned(again.snapshot()), found, f"{what}: recovery")
-            assert 300 <= len(found) <= 330, what
-            again.append(EVENTS[len(found) :])
-            again.close()
-            drive.same(contents(store_engine, image), EVENTS, f"{what}: gone on")
-            final = store_engine.make(image, "read")
-            assert final.verify().ok, what
-            final.close()
-
-
-class TestDamage:
-    def test_a_sound_store_verifies(self, store_engine: Engine, tmp_path: Path) -> None:
-        folder = filled(store_engine, tmp_path / "s")
-        store = store_engine.make(folder, "read")
-        verification = store.verify()
-        assert verification.ok
-        assert verification.findings == []
-        assert (verification.events, verification.last_seq) == (len(EVENTS), int(EVENTS["seq"][-1]))
-        assert verification.bytes >= EVENTS.nbytes // 8
-        store.close()
-
-    def test_never_wrong_data_in_silence(self, store_engine: Engine, tmp_path: Path, quick: bool) -> None:
-        """Any byte of any file flipped, files cut, zeroed in part, grown, gone: exact data, or it is said."""
-        folder = filled(store_engine, tmp_path / "s")
-        outcomes = {"exact": 0, "reported": 0, "refused": 0}
-        self._try_all(folder, tmp_path / "copy", 24 if quick else 160, outcomes, self._reader(store_engine))
-        assert outcomes["refused"] + outcomes["reported"] > 0, "no damage was noticed at all"
-
-    def test_recovery_never_cuts_in_silence(self, store_engine: Engine, tmp_path: Path, quick: bool) -> None:
-        """The same, opened for appending: refused, or recovered and told."""
-        folder = filled(store_engine, tmp_path / "s")
-        outcomes = {"exact": 0, "reported": 0, "refused": 0}
-        self._try_all(
-            folder, tmp_path / "copy", 16 if quick else 80, outcomes,
-            lambda copy: damage.append_outcome(store_engine, copy, EVENTS),
-        )  # fmt: skip
-        assert outcomes["refused"] + outcomes["reported"] > 0, "no damage was noticed at all"
-
-    def _reader(self, engine: Engine) -> Callable[[Path], str]:
-        return lambda copy: damage.read_outcome(engine, copy, EVENTS, streams.session())
-
-    def _try_all(
-        self, folder: Path, copy: Path, per_file: int, outcomes: dict[str, int], judge: Callable[[Path], str]
-    ) -> None:
-        for what, name, data in damage.damages(damage.files_of(folder), 3, per_file):
-            try:
-                outcomes[judge(damage.damaged_copy(folder, copy, name, data))] += 1
-            except AssertionError as error:
-                raise AssertionError(f"{name}, {what}: {error}") from None
-
-    def test_files_of_another_store(self, store_engine: Engine, tmp_path: Path) -> None:
-        """A file of another store in the place of one's own is damage, too."""
-        folder = filled(store_engine, tmp_path / "s")
-        other = store_engine.make(tmp_path / "other", "create", streams.session())
-        strange = EVENTS.copy()
-        strange["price"] += 1
-        for events in drive.batches(strange, (1, 7, 100, 400)):
-            other.append(events)
-        other.close()
-        theirs = damage.files_of(tmp_path / "other")
-        for name, data in damage.files_of(folder).items():
-            if theirs.get(name, data) != data:
-                copy = damage.damaged_copy(folder, tmp_path / "copy", name, theirs[name])
-                try:
-                    damage.read_outcome(store_engine, copy, EVENTS, streams.session())
-                except AssertionError as error:
-                    raise AssertionError(f"{name}: {error}") from None
 
 
 @pytest.mark.needs_capability(Capability.PORTABLE_FORMAT)

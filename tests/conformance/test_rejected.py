@@ -1,0 +1,107 @@
+"""The suite can fail: it rejects engines that are wrong, each for its own fault, and passes those that are
+not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+
+#: kind -> wrong engine -> a test that must reject it (part of its id).
+WRONG: dict[str, dict[str, str]] = {
+    "book": {
+        "KeepsPriority": "vector=replace-same-price",
+        "CancelsToTheRest": "vector=cancel-carries-what-is-removed",
+        "PrintsAtTheMessagesPrice": "vector=execution-with-price-reduces-at-display-price",
+        "DropsThePartialBatch": "test_as_the_reference",
+        "TakesUnknownsInSilence": "vector=unknown-reference",
+        "StopsInAHalt": "vector=halt-keeps-applying",
+    },
+    "parser": {
+        "ReadsPastTheEnd": "test_the_last_byte_before_a_forbidden_page",
+        "WritesBeyondTheCount": "test_out_in_the_middle_of_an_array",
+        "NumbersOnlyWhatItKnows": "vector=unknown-type",
+        "ForgetsWhereItIs": "test_the_caller_sets_seq_and_position",
+    },
+    "store": {
+        "ForgetsACrc": "test_never_wrong_data_in_silence",
+        "ShowsWhatCameLater": "TestSnapshots::test_isolation",
+        "LetsTwoWrite": "test_one_writer_at_a_time",
+        "LosesTheLateSymbols": "test_a_directory_that_grows",
+    },
+    "query": {
+        "OffByOne": "vector=bounded-repeat]",
+        "SeesThePadding": "vector=anchored-end-before-padding",
+        "TakesTheFirstBranch": "vector=longest-branch-wins",
+    },
+}
+#: Long tests that no engine above is meant for.
+LEFT_OUT = (
+    "cut_at_every or kill or recovery or torn or filters or busy_day or any_width or many_at_once or seq_must"
+)
+RIGHT = {
+    "book": "RightBook",
+    "parser": "RightParser+tables+encode+lenient",
+    "store": "RightStore+portable_format",
+    "query": "RightQuery+spans",
+}
+
+
+def conformance(folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """The exit status and, by engine, the suites of the command run in `folder` with these arguments."""
+    done = subprocess.run(
+        [sys.executable, "-m", "trident_conformance", "--json", "--quick", "--tb=no", *arguments],
+        capture_output=True, text=True, cwd=folder, env={**os.environ, "PYTHONPATH": str(HERE)}, check=False,
+    )  # fmt: skip
+    answer = json.loads(done.stdout)
+    assert answer["ok"] == (done.returncode == 0), done.stderr
+    return done.returncode, {entry["engine"].split(":")[-1]: entry["suites"] for entry in answer["engines"]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", WRONG)
+def test_each_wrong_engine_is_rejected(kind: str, tmp_path: Path) -> None:
+    names = [*WRONG[kind], RIGHT[kind]]
+    if kind == "query":
+        names[-2] += "+spans"
+    factories = ",".join(f"wrong_engines:{name}" for name in names)
+    status, engines = conformance(tmp_path, f"--{kind}", factories, "-k", f"test_{kind} and not ({LEFT_OUT})")
+    assert status == 1
+    right = engines.pop(RIGHT[kind].split("+")[0])[kind]
+    assert (right["failed"], right["skipped"]) == (0, 0), right["failures"]
+    assert right["passed"] > 20
+    for name, fault in WRONG[kind].items():
+        failures = engines[name + ("+spans" if name + "+spans" in engines else "")][kind]["failures"]
+        assert any(fault in failure for failure in failures), (
+            f"{name} was not rejected by {fault}: {failures}"
+        )
+
+
+@pytest.mark.slow
+def test_a_wrong_book_is_rejected_in_the_line(tmp_path: Path) -> None:
+    status, engines = conformance(
+        tmp_path, "--book", "wrong_engines:DropsThePartialBatch,wrong_engines:RightBook", "-k", "batch-333"
+    )
+    assert status == 1
+    assert engines["DropsThePartialBatch"]["pipeline"]["failed"] == 1
+    assert engines["RightBook"]["pipeline"] == {
+        **engines["RightBook"]["pipeline"], "passed": 1, "failed": 0, "skipped": 0
+    }  # fmt: skip
+
+
+def test_an_unknown_engine_is_an_error_before_anything_runs(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "trident_conformance.plugin",
+         "--pyargs", "trident_conformance", "--book", "no-such-book"],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert "no book engine named 'no-such-book'" in done.stderr
+    assert "installed: " in done.stderr
