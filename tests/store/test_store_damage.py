@@ -110,6 +110,16 @@ def test_a_flip_in_the_mark_loses_nothing_and_is_told(outcome: Any, disk_after: 
         assert [(f.file, f.severity) for f in got.findings] == [("durable", "note")], offset
 
 
+def test_a_flip_in_the_mark_does_not_hide_another(outcome: Any, disk_after: Any) -> None:
+    """Without the newest slot the older one is lower: what lies between must not pass for a torn tail."""
+    disk = disk_after("a3 s a4 s")
+    for slot in (0, 4096):
+        for offset in range(0, len(disk["00000000.seg"]), 7):
+            got = outcome(flip(flip(disk, "durable", slot + 40), "00000000.seg", offset))
+            assert len(got.refusals) == 2
+            assert all(isinstance(error, DamagedStoreError) for error in got.refusals)
+
+
 def test_flips_behind_the_mark_leave_a_prefix(outcome: Any, disk_after: Any, same: Any) -> None:
     disk = disk_after("a3 s a6")  # six of nine events were never acknowledged
     size = len(disk["00000000.seg"])
@@ -150,7 +160,7 @@ def test_the_flip_test_catches_a_recovery_that_cuts_at_damage(
 ) -> None:
     """As if the mark had never been moved on since the store was created."""
     first = read_mark(CrashFileSystem(disk_after("")), PATH)
-    monkeypatch.setattr(trident_store.survey, "read_mark", lambda files, folder: first)
+    monkeypatch.setattr(trident_store.survey, "read_mark", lambda files, folder, forget=False: first)
     assert _flips_of_segments(outcome, disk_after(ACKED), step=5)
 
 

@@ -202,21 +202,21 @@ def test_interrupts_by_a_real_signal(tmp_path: Path, same: Any) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    old = signal.signal(signal.SIGALRM, interrupt)
+    old = signal.signal(signal.SIGVTALRM, interrupt)
     rng = random.Random(5)
     try:
         store = ReferenceStore(tmp_path / "s", "create", Session(), segment_bytes=1 << 20, frame_events=64)
         for _ in range(15):
             with contextlib.suppress(KeyboardInterrupt):
-                signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.001, 0.02))
+                signal.setitimer(signal.ITIMER_VIRTUAL, rng.uniform(0.001, 0.02))
                 while store.stats()["events"] < 200_000:
                     store.append(make_events(store.stats()["events"], 500))
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         whole = store.stats()["events"]
         store.close()
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, old)
     with ReferenceStore(tmp_path / "s", "append") as again:
         assert again.verify().findings == []
         assert same(read_all(again), make_events(0, whole))
@@ -251,15 +251,17 @@ def test_after_kill_9_everything_acknowledged_is_there(tmp_path: Path, same: Any
             [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
         ) as writer:
             assert writer.stdout is not None
-            first = writer.stdout.readline()
-            assert first, "the writer did not start"
-            with pytest.raises(StoreError, match=f"process {writer.pid}"):
-                ReferenceStore(path, "append")
-            reader = ReferenceStore(path, "read").snapshot()  # while it writes
-            assert same(reader.scan(), make_events(0, reader.count))
-            time.sleep(rng.uniform(0, 0.1))
-            writer.kill()
-            acked = int(([first, *writer.stdout.read().split("\n")[:-1]])[-1])
+            try:
+                first = writer.stdout.readline()
+                assert first, "the writer did not start"
+                with pytest.raises(StoreError, match=f"process {writer.pid}"):
+                    ReferenceStore(path, "append")
+                reader = ReferenceStore(path, "read").snapshot()  # while it writes
+                assert same(reader.scan(), make_events(0, reader.count))
+                time.sleep(rng.uniform(0, 0.1))
+            finally:
+                writer.kill()
+            acked = int([first, *writer.stdout.read().split("\n")[:-1]][-1])
         got = read_all(ReferenceStore(path, "read"))
         assert len(got) >= acked
         assert same(got, make_events(0, len(got)))

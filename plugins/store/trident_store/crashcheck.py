@@ -7,6 +7,7 @@ reader sees the same and changes nothing; the store can be written on, and what 
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -59,7 +60,8 @@ class Report:
 
 
 class Run:
-    """One scripted run: "a5" appends 5 events, "s" syncs, "r" closes and opens again for writing."""
+    """One scripted run: "a5" appends 5 events, "s" syncs, "r" closes and opens again for writing, "i3" syncs
+    and is interrupted, as by Ctrl-C, after the third change to the disk."""
 
     def __init__(self, opener: Opener, files: CrashFileSystem) -> None:
         self.opener, self.files = opener, files
@@ -88,6 +90,8 @@ class Run:
                 self.store.close()
                 self.acked = self.attempted
                 self.resume()
+            elif step[0] == "i":
+                self._interrupted_sync(int(step[1:]))
             else:
                 events = make_events(self.attempted, int(step[1:]))
                 for locate in np.unique(events["locate"]):
@@ -95,6 +99,21 @@ class Run:
                 self.attempted += len(events)
                 self.store.append(events)
         self._point()
+
+    def _interrupted_sync(self, changes: int) -> None:
+        left = changes
+
+        def interrupt() -> None:
+            nonlocal left
+            self._point()
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+
+        self.files.on_change = interrupt
+        with contextlib.suppress(KeyboardInterrupt):
+            self.store.sync()
+        self.files.on_change = self._point
 
     def _point(self) -> None:
         self.points.append(self.files.crash_point(self.acked, self.attempted))

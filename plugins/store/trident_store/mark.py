@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from trident_store.filesystem import FileSystem, read, write_all
 from trident_store.format import (
@@ -16,6 +16,8 @@ from trident_store.format import (
     encode_position,
 )
 
+_TRIES: Final = 3
+
 
 class Mark(NamedTuple):
     """What `durable` says. `at` is None when neither slot checks or the file is missing."""
@@ -26,13 +28,25 @@ class Mark(NamedTuple):
     next_slot: int  # the slot to write next: a bad one, else the older
 
 
-def read_mark(files: FileSystem, folder: Path) -> Mark:
-    """Read both slots. Raises StoreError for another version, OSError other than a missing file."""
+def read_mark(files: FileSystem, folder: Path, *, forget: bool = False) -> Mark:
+    """Read both slots, `forget`: from the disk rather than the cache. A slot that does not check is read
+    again, for a writer may be at it. Raises StoreError for another version, OSError but for a missing file.
+    """
+    for _ in range(_TRIES - 1):
+        mark = _read_mark(files, folder, forget)
+        if not mark.bad_slots:
+            return mark
+    return _read_mark(files, folder, forget)
+
+
+def _read_mark(files: FileSystem, folder: Path, forget: bool) -> Mark:
     try:
         handle = files.open(folder / MARK_NAME)
     except FileNotFoundError:
         return Mark(b"", None, (0, 1), 0)
     try:
+        if forget:
+            files.forget(handle)
         slots = [_read_slot(files, handle, slot) for slot in (0, 1)]
     finally:
         files.close(handle)

@@ -27,6 +27,10 @@ def recover(files: FileSystem, folder: Path, sector_bytes: int) -> tuple[Survey,
     try:
         handle = files.open(folder / segment_name(found.end.segment), write=True)
         handles.append(handle)
+        durable = files.open(folder / MARK_NAME, write=True)
+        handles.append(durable)
+        for slot in found.mark.bad_slots:  # first, so that never a slot and a tail can be torn at once
+            write_slot(files, durable, slot, found.store_id, mark)
         for tear in found.tears:
             if tear.number == found.end.segment:
                 files.truncate(handle, found.end.offset)
@@ -41,8 +45,6 @@ def recover(files: FileSystem, folder: Path, sector_bytes: int) -> tuple[Survey,
             found.extents[-1] = Extent(end.segment, end.offset)
         files.sync(handle)
         files.sync_directory(folder)
-        durable = files.open(folder / MARK_NAME, write=True)
-        handles.append(durable)
         for slot in (found.mark.next_slot, 1 - found.mark.next_slot):
             write_slot(files, durable, slot, found.store_id, end)
     except BaseException:

@@ -2,7 +2,8 @@
 
 A place that does not check is a *torn tail* when it lies behind the mark, in the last segment, and its bytes
 are unreadable rather than contradictory: a crash explains it, and nothing there was acknowledged. Everything
-else is damage.
+else is damage. When one slot of the mark does not check, nothing is a torn tail: a slot is written only while
+nothing else is, so a crash spoils the one or the other.
 """
 
 from __future__ import annotations
@@ -95,12 +96,12 @@ def damage(finding: Finding) -> DamagedStoreError:
 
 def survey(files: FileSystem, folder: Path, *, payloads: bool, forget: bool = False) -> Survey:
     """Walk the whole store. With `payloads` every byte is checked; without, event payloads before the mark
-    are left for the scan that reads them. `forget`: read the last segment from the disk, not from the cache.
+    are left for the scan that reads them. `forget`: read mark and last segment from disk, not from the cache.
 
     Raises StoreError when the folder is not a store, cannot be read, or has another format version.
     """
     try:
-        mark = read_mark(files, folder)
+        mark = read_mark(files, folder, forget=forget)
         numbers = sorted(n for n in map(segment_number, files.list_directory(folder)) if n is not None)
         if not numbers and mark.at is None:
             raise StoreError(f"{folder} is not a store", hint="it has no segment (00000000.seg) in it")
@@ -167,7 +168,7 @@ class _Walk:
         name, mark = segment_name(number), self.survey.mark.at
         found = decode_position(SEGMENT_MAGIC, read(self.files, handle, RECORD_BYTES, 0).tobytes())
         if found is None:
-            if last and self.sound and mark is not None and number > mark.segment:
+            if last and self.tearable() and mark is not None and number > mark.segment:
                 self.survey.tears.append(Tear(number, 0, size))
                 return False
             self.error(name, 0, "the segment's header does not check", lost=True)
@@ -205,7 +206,7 @@ class _Walk:
             try:
                 self.accept(self.frame(handle, size))
             except _BrokenError as broken:
-                if broken.torn and last and self.sound and self.behind_mark():
+                if broken.torn and last and self.tearable() and self.behind_mark():
                     self.survey.tears.append(Tear(number, self.here.offset, size - self.here.offset))
                     return
                 if not self.skip(handle, size, broken):
@@ -293,6 +294,10 @@ class _Walk:
         return None
 
     # -- bookkeeping --
+
+    def tearable(self) -> bool:
+        """May the place that comes next be a torn tail, if it lies behind the mark?"""
+        return self.sound and not self.survey.mark.bad_slots
 
     def behind_mark(self) -> bool:
         mark = self.survey.mark.at

@@ -65,6 +65,7 @@ class LogWriter:
         self._pending: _Pending | None = None
         self._recorded_version = -1
         self._slot = 0
+        self._mark_open = False  # a slot is being written; nothing else may be until it is durable
 
     # -- opening --
 
@@ -198,6 +199,8 @@ class LogWriter:
             self._write(*pad)
 
     def _write(self, frame: Frame, payload: bytes, instruments: tuple[Instrument, ...] = ()) -> None:
+        if self._mark_open:  # an interrupt came in between
+            self.sync()
         data = encode_frame(self.store_id, frame) + payload
         self._pending = _Pending(data, frame.offset, frame.after(), instruments)
         self.settle()
@@ -231,8 +234,10 @@ class LogWriter:
         return _Log(handle, start, sealed)
 
     def _set_mark(self, end: Position) -> None:
+        self._mark_open = True
         write_slot(self._files, self._mark, self._slot, self.store_id, end)
         self.durable, self._slot = end, 1 - self._slot
+        self._mark_open = False
 
     @contextlib.contextmanager
     def _guard(self, doing: str, *, sync: bool = False) -> Iterator[None]:
