@@ -1,5 +1,4 @@
-"""What befalls a store's files, and what a store may then say: exact data, or an error or a finding. Never
-less."""
+"""What befalls a store's files, and what a store may then say: exact data or an error, nothing else."""
 
 from __future__ import annotations
 
@@ -94,8 +93,7 @@ def append_outcome(engine: Engine, folder: Path, events: Events) -> str:
 
 
 def damages(files: dict[str, bytes], seed: int, per_file: int) -> Iterator[tuple[str, str, bytes | None]]:
-    """(what was done, file, its new bytes or None when it is gone): flips, cuts, zeroed runs, garbage,
-    loss."""
+    """(what was done, file, its new bytes or None when it is gone): flips, cuts, zeros, garbage, loss."""
     pick = random.Random(seed)
     for name, data in files.items():
         for i, at in enumerate(_places(len(data), per_file, pick)):

@@ -65,8 +65,7 @@ def _write(tree: Tree, which: int) -> str:
 
 
 def spans(pattern: re.Pattern[bytes], text: bytes) -> list[tuple[int, int]]:
-    """Leftmost-longest, non-overlapping spans of a pattern without assertions, one substring after the
-    other."""
+    """Leftmost-longest, non-overlapping spans of a pattern without assertions, asked of every substring."""
     found: list[tuple[int, int]] = []
     at = 0
     while at <= len(text):

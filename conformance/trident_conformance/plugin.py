@@ -94,8 +94,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _has_no_engine(item: pytest.Item) -> bool:
-    """pytest gives a test that is parametrised over nothing one instance, whose parameter is not an
-    engine."""
+    """A test parametrised over nothing has one instance in pytest, whose parameter is no engine."""
     params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
     return any(name in _FIXTURES and not isinstance(value, (Engine, dict)) for name, value in params.items())
 

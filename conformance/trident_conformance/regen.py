@@ -74,8 +74,7 @@ def _rewrite(path: Path) -> None:
 
 
 def _frame(letter: str, row: dict[str, Any]) -> str:
-    """One typed row as hex, a blank between fields, the length in front: packed by the table of fields
-    alone."""
+    """One typed row as hex, a blank between fields, the length in front, by the table of fields."""
     from trident_parser.itch50 import BY_LETTER
 
     message = BY_LETTER[letter]

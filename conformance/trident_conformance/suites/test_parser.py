@@ -1,5 +1,4 @@
-"""Parsers against docs/contracts/parser.md. The ids of the rules (PARSER-n) stand with the tests that hold
-them."""
+"""Parsers against docs/contracts/parser.md. The rules' ids (PARSER-n) stand with the tests that hold them."""
 
 from __future__ import annotations
 
@@ -87,8 +86,7 @@ class TestVectors:
 
 class TestAnyInput:
     def test_as_the_reference(self, parser_engine: Engine, prove: Any) -> None:
-        """PARSER-1 to 17, 24: any messages, cut anywhere, in any room, give what the reference gives at
-        once."""
+        """PARSER-1 to 17, 24: any messages, cut anywhere, in any room, give what the reference gives."""
 
         def check(data: Frames, places: list[int], room: int) -> None:
             found = drive.parse(fresh(parser_engine), drive.cut(data, places), room)

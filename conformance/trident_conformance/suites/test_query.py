@@ -1,5 +1,4 @@
-"""Query engines against docs/dialect.md and docs/contracts/query.md. The rules' ids (QUERY-n) stand with
-the tests."""
+"""Query engines against docs/dialect.md and docs/contracts/query.md; rules' ids (QUERY-n) with the tests."""
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ def compiled(engine: Engine, data: dict[str, Any]) -> Any:
 
 
 def columns(values: list[bytes], *, raw: bool) -> list[NDArray[Any]]:
-    """The values as every kind of column: S[n] and u8[n, w], padded with NULs or spaces, read-only,
-    strided."""
+    """The values as every kind of column: S[n] and u8[n, w], either padding, read-only, strided."""
     width = max([1, *map(len, values)])
     if raw:  # every byte counts, so values of one width stand alone
         return [c for v in values for c in _both(np.array([v], f"S{max(len(v), 1)}"), max(len(v), 1))]

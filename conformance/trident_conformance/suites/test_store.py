@@ -1,5 +1,4 @@
-"""Stores against docs/contracts/store.md. The ids of the rules (STORE-n) stand with the tests that hold
-them."""
+"""Stores against docs/contracts/store.md. The rules' ids (STORE-n) stand with the tests that hold them."""
 
 from __future__ import annotations
 
@@ -65,8 +64,7 @@ class TestRecords:
         store.close()
 
     def test_the_callers_array_is_not_kept(self, store_engine: Engine, tmp_path: Path) -> None:
-        """STORE-1: append copies: the caller fills its buffer again before anything is synced. Input may be
-        read-only."""
+        """STORE-1: append copies; the caller's buffer is filled again before a sync. It may be read-only."""
         store = store_engine.make(tmp_path / "s", "create", Session())
         buffer = EVENTS[:100].copy()
         store.append(buffer)
@@ -91,8 +89,7 @@ class TestRecords:
 
 class TestOrder:
     def test_seq_must_grow(self, store_engine: Engine, tmp_path: Path) -> None:
-        """STORE-2: within a call, across calls and across reopening: UsageError, and nothing of the call is
-        written."""
+        """STORE-2: within a call, across calls and across reopening: UsageError, nothing is written."""
         folder = tmp_path / "s"
         store = store_engine.make(folder, "create", Session())
         store.append(EVENTS[:10])
@@ -189,8 +186,7 @@ class TestOpening:
         assert (tmp_path / "other" / "letter.txt").read_text() == "dear"
 
     def test_one_writer_at_a_time(self, store_engine: Engine, tmp_path: Path) -> None:
-        """STORE-31, 35: in one process, too (POSIX record locks would not tell); readers are always let
-        in."""
+        """STORE-31, 35: in one process, too (where POSIX record locks would not tell); readers may."""
         folder = tmp_path / "s"
         store = store_engine.make(folder, "create", streams.session())
         store.append(EVENTS[:100])
@@ -259,8 +255,7 @@ class TestSession:
         store.close()
 
     def test_a_directory_that_grows(self, store_engine: Engine, tmp_path: Path) -> None:
-        """STORE-5, 30: what the directory gained before an append is in the store with it; an instrument
-        may change."""
+        """STORE-5, 30: what the directory gained before an append is in the store with it, changes too."""
         session = Session()
         store = store_engine.make(tmp_path / "s", "create", session)
         store.append(EVENTS[:10])
@@ -280,8 +275,7 @@ class TestSession:
 
 class TestSnapshots:
     def test_isolation(self, store_engine: Engine, tmp_path: Path) -> None:
-        """STORE-30, 31: a snapshot never changes, not in the middle of a scan, and never blocks the
-        writer."""
+        """STORE-30, 31: a snapshot never changes, not in a scan under way, and never blocks the writer."""
         store = store_engine.make(tmp_path / "s", "create", streams.session())
         store.append(EVENTS[:200])
         snapshot = store.snapshot()
