@@ -26,7 +26,7 @@ CLEAN = [
 
 
 def name_of(spec: SimSpec) -> str:
-    return f"{spec.messages}x{spec.symbols}"
+    return f"{spec.messages}x{spec.symbols}-{spec.seed}"
 
 
 @pytest.mark.parametrize("spec", CLEAN, ids=name_of)
@@ -39,7 +39,10 @@ def test_the_day_obeys_every_rule(spec: SimSpec, naive_market: Any) -> None:
     assert len(naive_market.orders) == day.live
 
 
-@pytest.mark.parametrize("spec", CLEAN, ids=name_of)
+EVERY_TYPE = [*CLEAN[1:], *(SimSpec(messages=5_000, symbols=100, seed=seed) for seed in range(20))]
+
+
+@pytest.mark.parametrize("spec", EVERY_TYPE, ids=name_of)
 def test_the_day_has_every_type_and_exactly_the_messages_asked_for(spec: SimSpec) -> None:
     events, _ = simulate_events(spec)
     assert {chr(letter) for letter in events["type"]} == TYPES

@@ -179,7 +179,7 @@ def add(st: Any, locate: I64, target: I64, closing: I64) -> None:
     if st.depth[2 * locate + 1 - side] == 0 and below(st.g, 4):
         side = 1 - side
     key = 2 * locate + side
-    sticky = np.int64(not closing and st.g[STICKY] * 8 < target * 7 and below(st.g, 4) == 0)
+    sticky = np.int64(not closing and st.g[STICKY] * 4 < target * 3 and below(st.g, 4) == 0)
     price = place(st, key, sticky)
     if crosses(st, key, price):
         if symbol.state == _TRADING and below(st.g, 8) == 0:

@@ -58,7 +58,7 @@ def place(st: Any, key: I64, deep: I64) -> Any:
     fair, unit, own = symbol.fair >> 8, symbol.unit, best(st, key)
     draw = below(g, 100)
     if deep:
-        price = fair - sign * unit * (2 + log_uniform(g, 8))
+        price = fair - sign * unit * (1 + log_uniform(g, 7))
     elif own and draw < 34:
         price = own
     elif own and draw < 40:

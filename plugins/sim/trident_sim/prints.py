@@ -14,7 +14,7 @@ import numpy as np
 
 from trident_sim.compiled import I64, njit_kernel
 from trident_sim.flow import NON_PRINTABLE, fill, message, next_match
-from trident_sim.layout import CROSS_FILLS, CURSOR, DEBT, MATCH, MATCHES, NEXT_ITEM, ONE, SEQ, ZERO
+from trident_sim.layout import CURSOR, DEBT, DEBT_MAX, MATCH, MATCHES, NEXT_ITEM, ONE, SEQ, ZERO
 from trident_sim.pricing import PRICE_MAX, passive
 from trident_sim.queues import best, best_order
 from trident_sim.rng import below, log_uniform
@@ -83,7 +83,7 @@ def _cross(st: Any, locate: I64, shares: I64, cross_type: I64) -> None:
     g = st.g
     price = _middle(st, locate) if shares else 0
     key = 2 * locate + below(st.g, 2)
-    if shares and g[CROSS_FILLS] and st.symbols[locate].state == _TRADING and st.depth[key]:
+    if shares and g[DEBT] < g[DEBT_MAX] and st.symbols[locate].state == _TRADING and st.depth[key]:
         price = best(st, key)
         before = g[SEQ]
         for _ in range(below(st.g, CROSS_FILLS_MAX + 1)):

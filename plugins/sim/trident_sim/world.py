@@ -1,7 +1,8 @@
 """The symbols of the day: names, what the directory says of them, how active they are, where their price
 starts.
 
-Everything is invented: names are random letters, MPIDs are no firm's.
+Everything is invented: names are random letters, MPIDs are no firm's. (MPIDS is compiled into njit kernels;
+the word makes the compile cache depend on this file.)
 """
 
 from __future__ import annotations
