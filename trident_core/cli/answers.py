@@ -164,10 +164,10 @@ def render_watch(out: Console, watch: DayWatch) -> None:
 
 
 def render_answers(out: Console, store: str, answers: list[Answer]) -> None:
-    rows = table("answers from the store", "question", ">events", ">ms", "~command")
+    """What was asked and found, then the commands that ask the same."""
+    rows = table("answers from the store", "question", ">events", ">ms")
     for answer in answers:
-        rows.add_row(
-            answer.question, number(answer.count), f"{answer.seconds * 1e3:.1f}",
-            f"trident query {store} {answer.options} --count",
-        )  # fmt: skip
+        rows.add_row(answer.question, number(answer.count), f"{answer.seconds * 1e3:.1f}")
     out.print(rows)
+    for answer in answers:
+        print(f"  trident query {store} {answer.options} --count")

@@ -78,7 +78,8 @@ def demo(
     }
     emit(data, as_json=json, render=lambda shown: render_answers(shown, str(out / "store"), answers))
     if not json:
-        show.print(f"next: trident replay {file} --symbols … --at 10:31:07.5, or trident --help")
+        symbol = watch.to_json()[0]["symbol"] if watch.busiest() else "AAPL"
+        print(f"  trident replay {file} --symbols {symbol} --at 10:31:07.5\n  trident --help")
     if stats.interrupted:
         raise typer.Exit(130)
     if not report.ok:
