@@ -158,6 +158,15 @@ def test_depth_of_nonsense(n):
         lambda: tables.messages(np.zeros((2, 1), EVENT), np.zeros(2, EFFECT), Session()),
         lambda: tables.depth(ReferenceBook(Session()), np.zeros(2, TOP)),
     ],
+    ids=[
+        "dtype",
+        "short tops",
+        "events",
+        "short effects",
+        "short tops of trades",
+        "shape",
+        "events of depth",
+    ],
 )
 def test_wrong_arrays_are_refused(call):
     with pytest.raises(UsageError):

@@ -74,6 +74,7 @@ def test_a_plugin_whose_import_fails_is_quarantined_and_the_rest_load() -> None:
         (lambda: [book("x"), book("x")], "duplicate name: book 'x' is already registered by stranger"),
         (lambda: 7, "raised TypeError"),
     ],
+    ids=["raises", "no spec", "kind", "space", "empty", "major", "minor", "duplicate", "no sequence"],
 )
 def test_a_bad_hook_is_quarantined_with_its_reason(hook: Callable[[], object], reason: str) -> None:
     found = Registry()
