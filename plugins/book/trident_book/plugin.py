@@ -12,6 +12,13 @@ def trident_register_books() -> list[EngineSpec]:
     return [
         EngineSpec(
             kind=Kind.BOOK,
+            name="numba",
+            factory="trident_book.numba_book:NumbaBook",
+            summary="one cache line for each order and level, memory asked for ahead; the default",
+            requires=("numba",),
+        ),
+        EngineSpec(
+            kind=Kind.BOOK,
             name="reference",
             factory="trident_book.reference:ReferenceBook",
             summary="pure Python, written to be read; the law for the others",

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trident_book.arrays import EFFECT_WORDS, EVENT_WORDS, ORDER_WORDS, check_array, check_output
 from trident_book.audit import violations
 from trident_book.structures import BUY, SELL, Order, Side, SymbolBook, is_crossed, is_locked
 from trident_core.contracts import TradingState
@@ -46,21 +47,6 @@ Rule = Callable[[Row], tuple[SymbolBook, EffectRow]]
 _COLUMNS: Final = ("seq", "ts", "ref", "ref2", "price", "qty", "locate", "type", "side", "aux")
 _SLICE: Final = 8192  # events turned into Python integers at a time: bounds memory, changes no result
 
-
-def _with_integer(dtype: np.dtype[Any], name: str, code: str) -> np.dtype[Any]:
-    """The same layout, with the byte array `name` read as one little-endian integer."""
-    fields: Any = dtype.fields
-    names = list(dtype.names or ())
-    formats = [code if field == name else fields[field][0] for field in names]
-    offsets = [fields[field][1] for field in names]
-    return np.dtype(
-        {"names": names, "formats": formats, "offsets": offsets, "itemsize": dtype.itemsize}, align=True
-    )
-
-
-_EVENT: Final = _with_integer(EVENT, "aux", "<u8")
-_EFFECT: Final = _with_integer(EFFECT, "mpid", "<u4")
-_ORDER: Final = _with_integer(ORDER, "mpid", "<u4")
 
 _ADD_MPID, _EXECUTE = ord("F"), ord("E")
 _TRADING: Final = int(TradingState.TRADING)
@@ -111,9 +97,9 @@ class ReferenceBook:
 
         Raises UsageError for arrays of another dtype or shape, or outputs shorter than `events`.
         """
-        n = _check_array("events", events, EVENT)
-        _check_output("tops", tops, TOP, n)
-        _check_output("effects", effects, EFFECT, n)
+        n = check_array("events", events, EVENT)
+        check_output("tops", tops, TOP, n)
+        check_output("effects", effects, EFFECT, n)
         for start in range(0, n, _SLICE):
             stop = min(start + _SLICE, n)
             top_rows: list[tuple[int, ...]] | None = None if tops is None else []
@@ -122,7 +108,7 @@ class ReferenceBook:
             if tops is not None and top_rows is not None:
                 tops[start:stop] = top_rows
             if effects is not None and effect_rows is not None:
-                effects[start:stop].view(_EFFECT)[:] = effect_rows
+                effects[start:stop].view(EFFECT_WORDS)[:] = effect_rows
         return n
 
     def _apply_slice(
@@ -291,7 +277,7 @@ class ReferenceBook:
             (o.ref, o.level.price, o.qty, o.ts, locate, o.mpid, o.level.side.letter)
             for o in (symbol.orders() if symbol else ())
         ]
-        return np.array(rows, _ORDER).view(ORDER)
+        return np.array(rows, ORDER_WORDS).view(ORDER)
 
     def state(self, locate: int) -> TradingState:
         """Trading state by the last H of the symbol; UNKNOWN before it."""
@@ -328,22 +314,5 @@ def _shape(touch: tuple[int, int, int, int, int, int]) -> int:
 
 def _rows(events: Events) -> Iterator[Row]:
     """EVENTs as tuples of Python integers."""
-    integers = events.view(_EVENT)
+    integers = events.view(EVENT_WORDS)
     return zip(*(integers[name].tolist() for name in _COLUMNS), strict=True)
-
-
-def _check_array(name: str, array: NDArray[Any], dtype: np.dtype[Any]) -> int:
-    if array.dtype != dtype or array.ndim != 1:
-        raise UsageError(
-            f"{name} has dtype {array.dtype} and {array.ndim} dimensions", hint="see trident_core.dtypes"
-        )
-    return len(array)
-
-
-def _check_output(name: str, array: NDArray[Any] | None, dtype: np.dtype[Any], n: int) -> None:
-    if array is None:
-        return
-    if _check_array(name, array, dtype) < n:
-        raise UsageError(f"{name} has room for {len(array)} of {n} events", hint="make it as long as events")
-    if not array.flags.writeable:
-        raise UsageError(f"{name} is read-only", hint="pass an array that may be written")

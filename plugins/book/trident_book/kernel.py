@@ -1,0 +1,342 @@
+"""The kernel of the numba book: apply a batch of events. The rules are those of `reference.py`.
+
+An output that is not wanted is one row that is written over and over: cheaper than asking each time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from trident_book import records
+from trident_book.ahead import look_ahead
+from trident_book.compiled import njit_entry, njit_inlined, njit_kernel
+from trident_book.index import find
+from trident_book.queues import evict, join, leave, note, room_for
+from trident_book.records import (
+    CHUNK_END,
+    CHUNK_MAX,
+    CHUNK_ROOM,
+    FAR_LOCATES,
+    LEVEL_END,
+    LEVEL_FREE,
+    LIVE,
+    NEAR,
+    ORDER_END,
+    ORDER_FREE,
+    SYMBOL_END,
+)
+from trident_core.contracts import TradingState
+from trident_core.dtypes import EffectFlag, Outcome, TopFlag
+
+_F, _E = ord("F"), ord("E")
+_BUY, _SELL = ord("B"), ord("S")
+_TRADING: Final = int(TradingState.TRADING)
+_STATES: Final = np.zeros(256, np.uint8)  # by the letter of an H
+_STATES[list(TradingState)] = list(TradingState)
+_NONE: Final = int(Outcome.NONE)
+_APPLIED: Final = int(Outcome.APPLIED)
+_UNKNOWN: Final = int(Outcome.UNKNOWN_REF)
+_DUPLICATE: Final = int(Outcome.DUPLICATE_REF)
+_OVER: Final = int(Outcome.OVER_EXECUTION)
+_REJECTED: Final = int(Outcome.REJECTED)
+_NOT_AT_HEAD: Final = int(EffectFlag.NOT_AT_HEAD)
+_LEFT: Final = int(EffectFlag.LEFT)
+_MISMATCH: Final = int(EffectFlag.LOCATE_MISMATCH)
+_CHANGED: Final = int(TopFlag.CHANGED)
+_CROSSED: Final = int(TopFlag.CROSSED)
+_LOCKED: Final = int(TopFlag.LOCKED)
+_0: Final = np.uint64(0)
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+# --- symbols ------------------------------------------------------------------------------------------------
+
+
+@njit_kernel
+def find_far(st: Any, locate: Any) -> Any:
+    """(position, symbol) of a locate of NEAR and above; symbol 0: none, and the position is where it goes."""
+    mask = np.uint64(len(st.far) - 1)
+    position = (np.uint64(locate) * _MIX) >> np.uint64(32) & mask
+    while True:
+        entry = st.far[position]
+        if entry == _0:
+            return position, np.uint32(0)
+        if entry >> np.uint64(32) == np.uint64(locate):
+            return position, np.uint32(entry & np.uint64(0xFFFF_FFFF))
+        position = (position + np.uint64(1)) & mask
+
+
+@njit_entry
+def rehash_far(old: Any, new: Any) -> None:
+    """Enter all entries of `old` into the empty table `new`."""
+    mask = np.uint64(len(new) - 1)
+    for entry in old:
+        if entry != _0:
+            position = ((entry >> np.uint64(32)) * _MIX) >> np.uint64(32) & mask
+            while new[position] != _0:
+                position = (position + np.uint64(1)) & mask
+            new[position] = entry
+
+
+@njit_entry
+def find_symbol(st: Any, locate: Any) -> Any:
+    """The symbol of a locate, 0 if it has none."""
+    if locate < NEAR:
+        return st.near[locate]
+    return find_far(st, locate)[1]
+
+
+@njit_kernel
+def new_symbol(st: Any, locate: Any) -> Any:
+    """The symbol of a locate, made if it has none."""
+    symbol = np.uint32(st.g[SYMBOL_END])
+    if locate < NEAR:
+        st.near[locate] = symbol
+    else:
+        position, known = find_far(st, locate)
+        if known > 0:
+            return known
+        st.far[position] = np.uint64(locate) << np.uint64(32) | np.uint64(symbol)
+        st.g[FAR_LOCATES] += 1
+    st.g[SYMBOL_END] += 1
+    st.tops[symbol].locate = locate
+    return symbol
+
+
+@njit_inlined
+def symbol_of(st: Any, locate: Any) -> Any:
+    if locate < NEAR and st.near[locate] > 0:
+        return st.near[locate]
+    return new_symbol(st, locate)
+
+
+# --- rules --------------------------------------------------------------------------------------------------
+# Each gets the event, and the record in which to say what it did; it returns the event's symbol.
+
+
+@njit_inlined
+def say(
+    effect: Any, price: Any, qty: Any, remaining: Any, mpid: Any, side: Any, outcome: Any, flags: Any
+) -> None:
+    effect.price, effect.qty, effect.remaining, effect.mpid = price, qty, remaining, mpid
+    effect.side, effect.outcome, effect.flags = side, outcome, flags
+
+
+@njit_inlined
+def say_nothing(effect: Any, outcome: Any) -> None:
+    say(effect, 0, _0, _0, 0, 0, outcome, 0)
+
+
+@njit_inlined
+def add(st: Any, event: Any, effect: Any) -> Any:
+    """A, F."""
+    symbol = symbol_of(st, event.locate)
+    number = np.uint32(event.side == _SELL)
+    side = st.sides[2 * np.int64(symbol) + np.int64(number)]
+    fits, n, level = room_for(st, side, number, event.price, event.qty)
+    if not fits or (event.side != _BUY and event.side != _SELL):
+        note(st, records.REJECTED_ADD, event.seq)
+        say_nothing(effect, _REJECTED)
+        return symbol
+    outcome = _APPLIED
+    position, stale = find(st, event.ref)
+    if stale > 0:
+        outcome = _DUPLICATE
+        position = evict(st, event.ref, position, stale, event.seq)
+        _, n, level = room_for(st, side, number, event.price, event.qty)
+    mpid = np.uint32(event.aux & np.uint64(0xFFFF_FFFF)) if event.type == _F else np.uint32(0)
+    join(st, symbol, number, n, level, position, event.ref, event.price, event.qty, event.ts, mpid)
+    say(effect, event.price, event.qty, event.qty, mpid, event.side, outcome, 0)
+    return symbol
+
+
+@njit_inlined
+def unknown(st: Any, event: Any, effect: Any) -> Any:
+    note(st, records.UNKNOWN_REF, event.seq)
+    say_nothing(effect, _UNKNOWN)
+    return symbol_of(st, event.locate)
+
+
+@njit_inlined
+def check_locate(st: Any, event: Any, symbol: Any) -> Any:
+    """The order's symbol stands; a message that names another is counted."""
+    if st.tops[symbol].locate == event.locate:
+        return 0
+    symbol_of(st, event.locate)
+    note(st, records.LOCATE_MISMATCH, event.seq)
+    return _MISMATCH
+
+
+@njit_inlined
+def reduce(st: Any, event: Any, effect: Any) -> Any:
+    """E, C, X."""
+    position, slot = find(st, event.ref)
+    if slot == 0:
+        return unknown(st, event, effect)
+    order = st.orders[slot]
+    symbol, taken, outcome = order.symbol, event.qty, _APPLIED
+    flags = check_locate(st, event, symbol)
+    if event.type == _E and order.prev > 0:
+        note(st, records.NOT_AT_HEAD, event.seq)
+        flags |= _NOT_AT_HEAD
+    if taken > order.qty:
+        note(st, records.OVER_EXECUTION, event.seq)
+        outcome, taken = _OVER, order.qty
+    remaining = order.qty - taken
+    if remaining == _0:
+        flags |= _LEFT
+        leave(st, slot, position)
+    else:
+        order.qty = remaining
+        st.levels[order.level].qty -= taken
+        side = st.sides[2 * np.int64(symbol) + np.int64(order.side)]
+        if side.best == order.level:
+            side.stale = 1
+    letter = _SELL if order.side else _BUY
+    say(effect, order.price, taken, remaining, order.mpid, letter, outcome, flags)
+    return symbol
+
+
+@njit_inlined
+def delete(st: Any, event: Any, effect: Any) -> Any:
+    """D."""
+    position, slot = find(st, event.ref)
+    if slot == 0:
+        return unknown(st, event, effect)
+    order = st.orders[slot]
+    symbol, qty = order.symbol, order.qty
+    flags = check_locate(st, event, symbol) | _LEFT
+    leave(st, slot, position)
+    letter = _SELL if order.side else _BUY
+    say(effect, order.price, qty, _0, order.mpid, letter, _APPLIED, flags)
+    return symbol
+
+
+@njit_inlined
+def replace(st: Any, event: Any, effect: Any) -> Any:
+    """U."""
+    position, slot = find(st, event.ref)
+    if slot == 0:
+        return unknown(st, event, effect)
+    order = st.orders[slot]
+    symbol, number, mpid, price, qty = order.symbol, order.side, order.mpid, order.price, order.qty
+    flags = check_locate(st, event, symbol) | _LEFT
+    leave(st, slot, position)
+    outcome, remaining = _APPLIED, event.qty
+    position, stale = find(st, event.ref2)
+    if stale > 0:
+        outcome = _DUPLICATE
+        position = evict(st, event.ref2, position, stale, event.seq)
+    side = st.sides[2 * np.int64(symbol) + np.int64(number)]
+    fits, n, level = room_for(st, side, number, event.price, event.qty)
+    if fits:
+        join(st, symbol, number, n, level, position, event.ref2, event.price, event.qty, event.ts, mpid)
+    else:
+        note(st, records.REJECTED_ADD, event.seq)
+        outcome, remaining = _REJECTED, _0
+    say(effect, price, qty, remaining, mpid, _SELL if number else _BUY, outcome, flags)
+    return symbol
+
+
+@njit_inlined
+def trading_action(st: Any, event: Any, effect: Any) -> Any:
+    """H."""
+    symbol = symbol_of(st, event.locate)
+    st.tops[symbol].state = _STATES[event.aux & np.uint64(0xFF)]
+    say_nothing(effect, _NONE)
+    return symbol
+
+
+# --- the touch ----------------------------------------------------------------------------------------------
+
+
+@njit_inlined
+def refresh(st: Any, top: Any, bids: Any, asks: Any, seq: Any) -> Any:
+    """Look the touch up where it may have changed: the flags of the event's TOP. Null slots are all zeros."""
+    flags: Any = np.int64(top.flags)
+    if bids.stale == 0 and asks.stale == 0:
+        return flags
+    bid, ask = st.levels[bids.best], st.levels[asks.best]
+    bids.stale = asks.stale = 0
+    same = (
+        top.bid_price == bid.price and top.bid_qty == bid.qty and top.bid_count == bid.count
+        and top.ask_price == ask.price and top.ask_qty == ask.qty and top.ask_count == ask.count
+    )  # fmt: skip
+    if same:
+        return flags
+    was_crossed = flags == _CROSSED
+    top.bid_price, top.bid_qty, top.bid_count = bid.price, bid.qty, bid.count
+    top.ask_price, top.ask_qty, top.ask_count = ask.price, ask.qty, ask.count
+    shape = 0
+    if bid.count > 0 and ask.count > 0:
+        if bid.price > ask.price:
+            shape = _CROSSED
+            if not was_crossed and top.state == _TRADING:
+                note(st, records.CROSSED, seq)
+        elif bid.price == ask.price:
+            shape = _LOCKED
+    top.flags = shape
+    return shape | _CHANGED
+
+
+# --- the loop -----------------------------------------------------------------------------------------------
+
+
+@njit_kernel
+def room(st: Any) -> Any:
+    """How many events are sure to find room in all pools: each takes at most one place in each.
+
+    Of chunks an event makes at most two by shrinking and one by growing. Let m be the largest size so far:
+    a side grows past 2m only by more than m events, so m events take at most 4m entries each.
+    """
+    g = st.g
+    largest = max(CHUNK_ROOM, g[CHUNK_MAX])
+    chunks = min(largest, (len(st.keys) - g[CHUNK_END]) // (4 * largest))
+    orders = len(st.orders) - g[ORDER_END] + (g[ORDER_FREE] > 0)
+    levels = len(st.levels) - g[LEVEL_END] + (g[LEVEL_FREE] > 0)
+    symbols = len(st.tops) - g[SYMBOL_END]
+    far = len(st.far) // 2 - g[FAR_LOCATES]
+    index = len(st.refs) // 2 - g[LIVE]
+    return min(min(orders, levels), min(min(symbols, far), min(index, chunks)))
+
+
+@njit_entry
+def apply(st: Any, events: Any, tops: Any, effects: Any, top_step: Any, effect_step: Any, start: Any) -> Any:
+    """Apply events from `start` on until the end, or until a pool needs room: where it stopped.
+
+    Row i of an output is i times its step: 1, or 0 for one that is not wanted.
+    """
+    n = len(events)
+    i = start
+    while i < n:
+        stop = min(n, i + room(st))
+        if stop == i:
+            return i
+        while i < stop:
+            look_ahead(st, events, i, n)
+            event = events[i]
+            effect = effects[i * effect_step]
+            rule = records.RULES[event.type]
+            if rule == records.ADD:
+                symbol = add(st, event, effect)
+            elif rule == records.DELETE:
+                symbol = delete(st, event, effect)
+            elif rule == records.REDUCE:
+                symbol = reduce(st, event, effect)
+            elif rule == records.REPLACE:
+                symbol = replace(st, event, effect)
+            elif rule == records.ACTION:
+                symbol = trading_action(st, event, effect)
+            else:
+                symbol = symbol_of(st, event.locate)
+                say_nothing(effect, _NONE)
+            top = st.tops[symbol]
+            top.seq, top.ts = event.seq, event.ts
+            two = 2 * np.int64(symbol)
+            flags = refresh(st, top, st.sides[two], st.sides[two + 1], event.seq)
+            tops[i * top_step] = top
+            tops[i * top_step].flags = flags
+            i += 1
+    return n

@@ -1,0 +1,103 @@
+"""The memory of a numba book: pools that double when they are full, in huge pages where there are any."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import secrets
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trident_book import index, records
+from trident_book.kernel import rehash_far
+from trident_book.records import LEVEL_SLOT, ORDER_SLOT, SIDE, State
+from trident_core.dtypes import TOP
+from trident_core.stats import POSITIONS_KEPT
+
+#: Arrays of this size and more are mapped by themselves, and the system is asked for huge pages.
+_MAP_BYTES: Final = 1 << 21
+_HUGE: Final[int | None] = getattr(mmap, "MADV_HUGEPAGE", None)
+
+# First sizes, of which memory takes only what is used (a page at a time).
+_ORDERS: Final = 1 << 12
+_LEVELS: Final = 1 << 10
+_SYMBOLS: Final = 1 << 8
+_KEYS: Final = 8 * records.CHUNK_ROOM
+_FAR: Final = 1 << 6
+
+
+def zeros(n: int, dtype: Any) -> NDArray[Any]:
+    """Zeros, cache line aligned, in huge pages if they are many and the system offers them."""
+    kind = np.dtype(dtype)
+    size = n * kind.itemsize
+    if size < _MAP_BYTES:
+        raw = np.zeros(size + 64, np.uint8)
+        start = -raw.ctypes.data % 64
+        return raw[start : start + size].view(kind)
+    memory = mmap.mmap(-1, size)
+    if _HUGE is not None:
+        with contextlib.suppress(OSError):  # an operating system built without them
+            memory.madvise(_HUGE)
+    return np.frombuffer(memory, kind, n)
+
+
+def make_state() -> State:
+    """The state of a book without symbols. Slot 0 of every pool is null."""
+    g = zeros(64, np.int64)
+    g[records.ORDER_END] = g[records.LEVEL_END] = g[records.SYMBOL_END] = 1
+    g[records.CHUNK_END] = records.CHUNK_MIN
+    g[records.INDEX_BITS] = index.BITS_MIN
+    g[records.SEED] = secrets.randbits(60)
+    kinds = len(records.ANOMALIES)
+    return State(
+        g=g,
+        refs=zeros(1 << index.BITS_MIN, np.uint64),
+        orders=zeros(_ORDERS, ORDER_SLOT),
+        levels=zeros(_LEVELS, LEVEL_SLOT),
+        tops=zeros(_SYMBOLS, TOP),
+        sides=zeros(2 * _SYMBOLS, SIDE),
+        keys=zeros(_KEYS, np.int64),
+        slots=zeros(_KEYS, np.uint32),
+        near=zeros(records.NEAR, np.uint32),
+        far=zeros(_FAR, np.uint64),
+        counts=zeros(kinds, np.int64),
+        firsts=zeros(kinds * POSITIONS_KEPT, np.uint64),
+        order_hints=zeros(records.HINTS, np.uint32),
+        level_hints=zeros(records.HINTS, np.uint32),
+    )
+
+
+def with_more_room(st: State) -> State:
+    """The same state with every pool doubled that is full; what `kernel.room` asks for is there then."""
+    g = st.g
+    changed: dict[str, NDArray[Any]] = {}
+    if g[records.ORDER_END] == len(st.orders) and not g[records.ORDER_FREE]:
+        changed["orders"] = _doubled(st.orders)
+    if g[records.LEVEL_END] == len(st.levels) and not g[records.LEVEL_FREE]:
+        changed["levels"] = _doubled(st.levels)
+    if g[records.SYMBOL_END] == len(st.tops):
+        changed["tops"], changed["sides"] = _doubled(st.tops), _doubled(st.sides)
+    largest = max(records.CHUNK_ROOM, int(g[records.CHUNK_MAX]))
+    if len(st.keys) - g[records.CHUNK_END] < 4 * largest:
+        more = max(len(st.keys), 8 * largest)
+        changed["keys"], changed["slots"] = _longer(st.keys, more), _longer(st.slots, more)
+    if 2 * g[records.FAR_LOCATES] >= len(st.far):
+        changed["far"] = zeros(2 * len(st.far), np.uint64)
+        rehash_far(st.far, changed["far"])
+    if 2 * g[records.LIVE] >= len(st.refs):
+        g[records.INDEX_BITS] += 1
+        changed["refs"] = zeros(2 * len(st.refs), np.uint64)
+        index.rehash(st.refs, changed["refs"], np.uint64(g[records.INDEX_BITS]))
+    return st._replace(**changed)
+
+
+def _doubled(pool: NDArray[Any]) -> NDArray[Any]:
+    return _longer(pool, len(pool))
+
+
+def _longer(pool: NDArray[Any], more: int) -> NDArray[Any]:
+    longer = zeros(len(pool) + more, pool.dtype)
+    longer[: len(pool)] = pool
+    return longer

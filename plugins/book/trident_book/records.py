@@ -1,0 +1,99 @@
+"""What the numba book is made of: one cache line for each order and each level, in pools, linked by slots.
+
+    near/far: locate -> symbol               refs: reference -> order slot (trident_book.index)
+         |                                        |
+         v                                        v
+    tops[symbol]   TOP, as of the            orders[slot]  64 bytes: ref qty ts price | level symbol
+         |         symbol's last event            |        prev next mpid side
+    sides[2 * symbol + (0 bid, 1 ask)]            |            ^ queue of a level, oldest first:
+         |  start n cap best stale                |            |
+         v                                        v            v
+    keys  [ … -7 -3  2  5 ]  ascending,      levels[slot]  64 bytes: price qty | head tail count
+    slots [ …  4  9  1  6 ]  best last  ---->              symbol side
+
+A key is the bid's price, or the bitwise complement of the ask's: the best level is always the last one. Slot
+0 is null in every pool. Free slots are chained through `next`; a free order has no shares, a free level no
+orders. `keys` and `slots` are one arena of chunks of 8, 16, 32 … entries, one chunk for each side that ever
+had a level; free chunks of a size are chained through their first key.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def _record(fields: list[tuple[str, str]], size: int) -> np.dtype[Any]:
+    """An aligned record of `size` bytes with the fields from its start on."""
+    names, formats = [name for name, _ in fields], [code for _, code in fields]
+    ends = np.cumsum([0, *(np.dtype(code).itemsize for code in formats)])
+    return np.dtype(
+        {"names": names, "formats": formats, "offsets": ends[:-1].tolist(), "itemsize": size}, align=True
+    )
+
+
+ORDER_SLOT: Final = _record(
+    [("ref", "<u8"), ("qty", "<u8"), ("ts", "<u8"), ("price", "<i8"), ("level", "<u4"), ("symbol", "<u4"),
+     ("prev", "<u4"), ("next", "<u4"), ("mpid", "<u4"), ("side", "<u4")],
+    64,
+)  # fmt: skip
+
+LEVEL_SLOT: Final = _record(
+    [("price", "<i8"), ("qty", "<u8"), ("head", "<u4"), ("tail", "<u4"), ("count", "<u4"), ("symbol", "<u4"),
+     ("side", "<u4"), ("next", "<u4")],
+    64,
+)  # fmt: skip
+
+#: `start`, `n`, `cap`: the side's chunk of the arena. `best`: the last level's slot, 0 when there is none.
+#: `stale`: the touch of this side may differ from what `tops` says.
+SIDE: Final = _record([("start", "<u4"), ("n", "<u4"), ("cap", "<u4"), ("best", "<u4"), ("stale", "<u4")], 32)
+
+# Slots of State.g, i64[64]: how far each pool is used, its first free slot, and so on.
+(
+    ORDER_END, ORDER_FREE, LIVE, LEVEL_END, LEVEL_FREE, SYMBOL_END, CHUNK_END, CHUNK_MAX,
+    INDEX_BITS, FAR_LOCATES, SEED,
+) = range(11)  # fmt: skip
+CHUNK_FREE: Final = 16  # first of 32 heads of free chunks, by size
+#: The smallest chunk of the arena: a cache line of keys.
+CHUNK_MIN: Final = 8
+#: The arena must have room for four chunks of the largest size so far, but at least of this size.
+CHUNK_ROOM: Final = 1024
+#: Locates below this are looked up directly, others (not of ITCH) in an open-addressing table.
+NEAR: Final = 65_536
+
+#: Kinds of anomaly by the kernel's numbers.
+ANOMALIES: Final = (
+    "unknown_ref", "duplicate_ref", "over_execution", "rejected_add", "not_at_head", "locate_mismatch",
+    "crossed",
+)  # fmt: skip
+UNKNOWN_REF, DUPLICATE_REF, OVER_EXECUTION, REJECTED_ADD, NOT_AT_HEAD, LOCATE_MISMATCH, CROSSED = range(7)
+
+# What the types of events do, and the table from type to rule.
+OTHER, ADD, REDUCE, DELETE, REPLACE, ACTION = range(6)
+RULES: Final = np.zeros(256, np.uint8)
+for _letters, _rule in (("AF", ADD), ("ECX", REDUCE), ("D", DELETE), ("U", REPLACE), ("H", ACTION)):
+    RULES[[ord(letter) for letter in _letters]] = _rule
+
+#: Length of the rings of hints, a power of two; trident_book.ahead looks less far ahead.
+HINTS: Final = 64
+
+
+class State(NamedTuple):
+    """Everything a kernel reads and writes; see the module's picture."""
+
+    g: NDArray[np.int64]
+    refs: NDArray[np.uint64]  # the index: tag << 32 | order slot; 0 is empty
+    orders: NDArray[Any]  # ORDER_SLOT
+    levels: NDArray[Any]  # LEVEL_SLOT
+    tops: NDArray[Any]  # TOP by symbol
+    sides: NDArray[Any]  # SIDE, two for each symbol
+    keys: NDArray[np.int64]
+    slots: NDArray[np.uint32]
+    near: NDArray[np.uint32]  # symbol by locate, 0 is none
+    far: NDArray[np.uint64]  # locate << 32 | symbol; 0 is empty
+    counts: NDArray[np.int64]  # anomalies of this batch, by kind
+    firsts: NDArray[np.uint64]  # seq of the first ones, POSITIONS_KEPT for each kind
+    order_hints: NDArray[np.uint32]  # slots that the look-ahead found, by event
+    level_hints: NDArray[np.uint32]

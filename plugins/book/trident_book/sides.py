@@ -1,0 +1,139 @@
+"""Kernels of one side: a sorted array of keys, the best last, beside the slots of their levels.
+
+Most orders come and go near the touch, so a search starts at the end, and few entries move. The array of a
+side is a chunk of the arena (trident_book.records); a full chunk moves to one twice as large, one that is
+three quarters empty to one half as large, and what it leaves is used again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from trident_book.compiled import njit_inlined, njit_kernel
+from trident_book.records import CHUNK_END, CHUNK_FREE, CHUNK_MAX, CHUNK_MIN, LEVEL_END, LEVEL_FREE
+
+#: Keys compared one by one from the best before the rest is searched by halves.
+_NEAR_BEST: Final = 16
+
+
+@njit_inlined
+def key_of(price: Any, side: Any) -> Any:
+    """Ascending keys run from the worst to the best level: bids by price, asks by its complement."""
+    return price ^ -np.int64(side)
+
+
+@njit_inlined
+def place(st: Any, side: Any, key: Any) -> Any:
+    """How many of the side's keys are at most `key`: its level, if there is one, is the last of these."""
+    start = np.int64(side.start)
+    at = start + np.int64(side.n)
+    stop = max(start, at - _NEAR_BEST)
+    while at > stop and st.keys[at - 1] > key:
+        at -= 1
+    if at == stop:
+        low = start
+        while low < at:
+            middle = (low + at) >> 1
+            if st.keys[middle] <= key:
+                low = middle + 1
+            else:
+                at = middle
+    return at - start
+
+
+@njit_inlined
+def level_at(st: Any, side: Any, n: Any, key: Any) -> Any:
+    """The slot of the level that `place` found, 0 if the key has none."""
+    at = np.int64(side.start) + n - 1
+    if n > 0 and st.keys[at] == key:
+        return st.slots[at]
+    return np.uint32(0)
+
+
+@njit_kernel
+def move(st: Any, side: Any, cap: Any) -> None:
+    """Move a side to a chunk of `cap` entries, and free the one it had."""
+    size_class = CHUNK_FREE
+    size = CHUNK_MIN
+    while size < cap:
+        size *= 2
+        size_class += 1
+    start = st.g[size_class]
+    if start > 0:
+        st.g[size_class] = st.keys[start]
+    else:
+        start = st.g[CHUNK_END]
+        st.g[CHUNK_END] = start + cap
+        st.g[CHUNK_MAX] = max(st.g[CHUNK_MAX], cap)
+    old, old_cap = np.int64(side.start), np.int64(side.cap)
+    for k in range(np.int64(side.n)):
+        st.keys[start + k] = st.keys[old + k]
+        st.slots[start + k] = st.slots[old + k]
+    side.start, side.cap = start, cap
+    if old_cap > 0:
+        size_class = CHUNK_FREE
+        while (CHUNK_MIN << (size_class - CHUNK_FREE)) < old_cap:
+            size_class += 1
+        st.keys[old] = st.g[size_class]
+        st.g[size_class] = old
+
+
+@njit_inlined
+def insert(st: Any, side: Any, n: Any, key: Any, slot: Any) -> None:
+    """Make `slot` the level of a new key behind the `n` keys that are smaller."""
+    if side.n == side.cap:
+        move(st, side, max(CHUNK_MIN, 2 * np.int64(side.cap)))
+    at = np.int64(side.start) + n
+    k = np.int64(side.start) + np.int64(side.n)
+    while k > at:
+        st.keys[k] = st.keys[k - 1]
+        st.slots[k] = st.slots[k - 1]
+        k -= 1
+    st.keys[at] = key
+    st.slots[at] = slot
+    side.n += 1
+    side.best = st.slots[np.int64(side.start) + np.int64(side.n) - 1]
+
+
+@njit_inlined
+def erase(st: Any, side: Any, key: Any) -> None:
+    """Take the level of a key that is there out of the side."""
+    at = np.int64(side.start) + place(st, side, key)
+    end = np.int64(side.start) + np.int64(side.n)
+    while at < end:
+        st.keys[at - 1] = st.keys[at]
+        st.slots[at - 1] = st.slots[at]
+        at += 1
+    side.n -= 1
+    if side.n == 0:
+        side.best = 0
+        return
+    side.best = st.slots[end - 2]
+    if side.cap > CHUNK_MIN and side.n * 4 <= side.cap:
+        move(st, side, np.int64(side.cap) >> 1)
+
+
+@njit_inlined
+def new_level(st: Any, symbol: Any, side_number: Any, price: Any) -> Any:
+    """An empty level of a price, not yet in its side."""
+    slot = st.g[LEVEL_FREE]
+    if slot > 0:
+        st.g[LEVEL_FREE] = np.int64(st.levels[slot].next)
+    else:
+        slot = st.g[LEVEL_END]
+        st.g[LEVEL_END] = slot + 1
+    level = st.levels[slot]
+    level.price = price
+    level.qty = np.uint64(0)
+    level.head = level.tail = level.count = 0
+    level.symbol = symbol
+    level.side = side_number
+    return np.uint32(slot)
+
+
+@njit_inlined
+def free_level(st: Any, slot: Any) -> None:
+    st.levels[slot].next = st.g[LEVEL_FREE]
+    st.g[LEVEL_FREE] = np.int64(slot)
