@@ -16,7 +16,7 @@ from trident_conformance.engines import KINDS, Engine, engines_of, lines_of, sel
 from trident_core.contracts import Kind
 from trident_core.errors import TridentError
 
-pytest.register_assert_rewrite("trident_conformance.drive", "trident_conformance.damage")
+pytest.register_assert_rewrite(*(f"trident_conformance.{name}" for name in ("drive", "damage", "stores")))
 
 _SELECTED: Final = pytest.StashKey[dict[Kind, list[Engine]]]()
 
@@ -36,6 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             metavar="NAME[,NAME…]",
             help=f"test these {kind} engines, by name or as module:Class[+capability…] (default: all)",
         )
+    group.addoption(
+        "--examples",
+        type=int,
+        metavar="N",
+        help=f"random examples for each property, others in each run (default: the same {EXAMPLES})",
+    )
     group.addoption("--quick", action="store_true", help="fewer random examples and smaller inputs")
 
 
@@ -116,19 +122,21 @@ def quick(pytestconfig: pytest.Config) -> bool:
 
 
 @pytest.fixture(scope="session")
-def prove(quick: bool) -> Any:
-    """`prove(property, **strategies)`: hold a property against random examples, the same in every run."""
+def prove(pytestconfig: pytest.Config, quick: bool) -> Any:
+    """`prove(property, **strategies)`: hold a property against random examples; the same in every run,
+    unless --examples says how many."""
     from hypothesis import HealthCheck, Phase, given, settings
 
     # Shrinking a failure may take minutes: worth it for who wants to mend an engine, not for a quick look.
+    wanted = pytestconfig.getoption("examples")
     phases = [Phase.explicit, Phase.generate] if quick else list(Phase)
 
     def run(check: Any, *, examples: int | None = None, **strategies: Any) -> None:
-        count = examples or (EXAMPLES_QUICK if quick else EXAMPLES)
+        count = wanted or min(examples or EXAMPLES, EXAMPLES_QUICK if quick else EXAMPLES)
         chosen = settings(
             max_examples=count,
             deadline=None,
-            derandomize=True,
+            derandomize=wanted is None,
             database=None,
             phases=phases,
             suppress_health_check=list(HealthCheck),

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from trident_conformance import drive, vectors
+from trident_conformance import drive, expect, vectors
 from trident_conformance.engines import reference
 from trident_conformance.vectors import MANIFEST, Vector, dump
 from trident_core.contracts import Kind
@@ -134,34 +134,24 @@ def judge(path: Path) -> list[str]:
 def _judge_parser(vector: Vector) -> None:
     data = vector.data
     make = reference(Kind.PARSER).make
-    parser = make(Session(), lenient=data.get("lenient", False))
     frames = vectors.to_frames(data["frames"])
-    found = drive.parse(parser, [frames])
-    drive.same(found.events, vectors.to_events(data["events"]), "events")
-    _equal("counts", found.counts, data["counts"])
-    _equal("anomalies", found.anomalies, data.get("anomalies", {}))
-    _equal("consumed", found.consumed, data.get("consumed", len(frames)))
-    _equal("status", found.status.name, data.get("status", "OK"))
-    if "directory" in data:
-        _equal("directory", {str(k): v[0] for k, v in found.directory.items()}, data["directory"])
+    expect.parsed(drive.parse(make(Session(), lenient=data.get("lenient", False)), [frames]), data)
     for letter, rows in data.get("rows", {}).items():
-        _equal("frames", data["frames"], [_frame(letter, row) for row in rows])
+        expect.equal("frames", data["frames"], [_frame(letter, row) for row in rows])
         table = make(Session()).parse_tables(frames)[letter]
-        _equal("encoded rows", make(Session()).encode_rows(letter, table).tobytes(), frames.tobytes())
+        expect.equal("encoded rows", make(Session()).encode_rows(letter, table).tobytes(), frames.tobytes())
+        for name, value in rows[0].items():
+            text = value.encode("latin-1") if isinstance(value, str) else value
+            expect.equal(f"row's {name}", table[name][0], text)
 
 
 def _judge_book(vector: Vector) -> None:
-    data = vector.data
-    events, tops, effects = vectors.book_arrays(data)
+    events, tops, effects = vectors.book_arrays(vector.data)
     book = reference(Kind.BOOK).make(Session())
     found = drive.apply(book, [events])
     drive.same(found.tops, tops, "tops")
     drive.same(found.effects, effects, "effects")
-    _equal("digest", found.digest, data["digest"])
-    _equal("anomalies", found.anomalies, data.get("anomalies", {}))
-    for locate, sides in data["levels"].items():
-        for side, rows in sides.items():
-            drive.same(book.levels(int(locate), side), vectors.to_levels(rows), f"levels of {locate} {side}")
+    expect.books(book, vector.data)
 
 
 def _judge_query(vector: Vector) -> None:
@@ -172,24 +162,19 @@ def _judge_query(vector: Vector) -> None:
         try:
             compile_(data["pattern"], **options)
         except PatternError as error:
-            _equal("position", error.position, data["position"])
+            expect.equal("position", error.position, data["position"])
             return
         raise AssertionError("the reference accepts the pattern")
     program = compile_(data["pattern"], **options)
     if "spans" in data:
         found = program.spans(data["data"].encode("latin-1"), data.get("limit", 0))
-        _equal("spans", [list(span) for span in found], data["spans"])
+        expect.equal("spans", [list(span) for span in found], data["spans"])
         return
     for answer, values in ((True, data["yes"]), (False, data["no"])):
         for value in values:
             text = value.encode("latin-1")
             column = vectors.to_column([text])
-            _equal(f"match of {value!r}", program.match(column).tolist(), [answer])
-
-
-def _equal(what: str, found: Any, expected: Any) -> None:
-    if found != expected:
-        raise AssertionError(f"{what}: the reference gives {found}, the vector says {expected}")
+            expect.equal(f"match of {value!r}", program.match(column).tolist(), [answer])
 
 
 _JUDGES = {"parser": _judge_parser, "book": _judge_book, "query": _judge_query}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from trident_conformance import drive, streams, vectors
+from trident_conformance import drive, expect, streams, vectors
 from trident_conformance.engines import Engine, reference
 from trident_core.contracts import Kind
 from trident_core.dtypes import EFFECT, EVENT, LEVEL, ORDER, TOP, Events
@@ -22,30 +22,6 @@ def by_reference(batches: list[Events]) -> drive.Applied:
     return drive.apply(reference(Kind.BOOK).make(Session()), batches)
 
 
-def check_readings(book: Any, data: dict[str, Any]) -> None:
-    """What a vector says of the books after its events."""
-    for locate, sides in data["levels"].items():
-        for side, rows in sides.items():
-            found, expected = book.levels(int(locate), side), vectors.to_levels(rows)
-            drive.same(found, expected, f"levels of {locate} {side}")
-            drive.same(book.levels(int(locate), side, 1), expected[:1], f"best level of {locate} {side}")
-    for locate, rows in data["orders"].items():
-        found = [
-            [int(o["ref"]), chr(o["side"]), int(o["price"]), int(o["qty"]), int(o["ts"]),
-             bytes(o["mpid"]).rstrip(b"\0").decode("latin-1")]
-            for o in book.orders(int(locate))
-        ]  # fmt: skip
-        assert found == rows, f"orders of {locate}"
-    assert book.live_orders() == sum(len(rows) for rows in data["orders"].values())
-    for locate, name in data.get("state", {}).items():
-        assert book.state(int(locate)) is vectors.to_state(name), f"state of {locate}"
-    locates = data.get("locates", sorted({e.get("locate", 1) for e in data["events"]} - {0}))
-    assert book.locates().tolist() == locates
-    assert drive.counted(book.anomalies) == data.get("anomalies", {})
-    assert book.digest().hex() == data["digest"]
-    assert book.validate() == []
-
-
 @pytest.mark.parametrize("vector", VECTORS, ids=[v.label for v in VECTORS])
 class TestVectors:
     """BOOK-5 to BOOK-30, one vector for each trap and rule; its reason is in its file."""
@@ -56,7 +32,7 @@ class TestVectors:
         applied = drive.apply(book, [events])
         drive.same(applied.effects, effects, "effects")
         drive.same(applied.tops, tops, "tops")
-        check_readings(book, vector.data)
+        expect.books(book, vector.data)
 
     def test_one_by_one(self, book_engine: Engine, vector: vectors.Vector) -> None:
         """BOOK-3; and top(locate) says after each event what its TOP said, but for CHANGED (BOOK-18)."""
@@ -69,7 +45,7 @@ class TestVectors:
             now, expected = book.top(int(tops["locate"][i])), tops[i : i + 1].copy()
             expected["flags"] &= 0xFE
             drive.same(now, expected, f"top() after event {i}")
-        check_readings(book, vector.data)
+        expect.books(book, vector.data)
 
     def test_without_outputs(self, book_engine: Engine, vector: vectors.Vector) -> None:
         """BOOK-3: not asking for tops and effects changes nothing, nor what a later call says."""
@@ -80,7 +56,7 @@ class TestVectors:
         applied = drive.apply(book, [events[half:]])
         drive.same(applied.tops, tops[half:], "tops of the second half")
         drive.same(applied.effects, effects[half:], "effects of the second half")
-        check_readings(book, vector.data)
+        expect.books(book, vector.data)
 
 
 class TestAnyStream:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from trident_conformance import drive, streams, vectors
+from trident_conformance import drive, expect, streams, vectors
 from trident_conformance.engines import Engine, reference
 from trident_core.contracts import Capability, Chunk, Kind, Status
 from trident_core.decode import decode
@@ -35,21 +35,6 @@ def by_reference(data: Frames, **options: Any) -> drive.Parsed:
     return drive.parse(reference(Kind.PARSER).make(Session(), **options), [data])
 
 
-def check_vector(found: drive.Parsed, data: dict[str, Any]) -> None:
-    frames = vectors.to_frames(data["frames"])
-    drive.same(found.events, vectors.to_events(data["events"]), "events")
-    assert found.counts == data["counts"]
-    assert found.anomalies == data.get("anomalies", {})
-    assert found.consumed == found.position == data.get("consumed", len(frames))
-    assert found.status.name == data.get("status", "OK")
-    assert found.next_seq == data.get("next_seq", 1 + sum(data["counts"].values()))
-    if "directory" in data:
-        symbols = {str(locate): symbol for locate, (symbol, _) in found.directory.items()}
-        assert symbols == data["directory"]
-    for locate, details in data.get("details", {}).items():
-        assert found.directory[int(locate)][1] == details
-
-
 @pytest.mark.parametrize("vector", VECTORS, ids=[v.label for v in VECTORS])
 class TestVectors:
     """PARSER-1 to 17: every message type, framing, skipped messages, the directory."""
@@ -57,7 +42,7 @@ class TestVectors:
     def test_at_once(self, parser_engine: Engine, vector: vectors.Vector) -> None:
         parser = fresh(parser_engine, vector.data)
         frames = vectors.to_frames(vector.data["frames"])
-        check_vector(drive.parse(parser, [frames]), vector.data)
+        expect.parsed(drive.parse(parser, [frames]), vector.data)
 
     def test_cut_at_every_byte(self, parser_engine: Engine, vector: vectors.Vector) -> None:
         """PARSER-10: in two pieces, cut anywhere; in single bytes; and with room for one event at a time."""
@@ -67,9 +52,9 @@ class TestVectors:
         for place in range(1, len(frames)):
             parser = fresh(parser_engine, vector.data)
             found = drive.parse(parser, drive.cut(frames, [place]), room=1 + place % 2)
-            check_vector(found, vector.data)
+            expect.parsed(found, vector.data)
         parser = fresh(parser_engine, vector.data)
-        check_vector(drive.parse(parser, drive.cut(frames, range(len(frames))), room=1), vector.data)
+        expect.parsed(drive.parse(parser, drive.cut(frames, range(len(frames))), room=1), vector.data)
 
     def test_bytes_behind_the_input_are_not_read(self, parser_engine: Engine, vector: vectors.Vector) -> None:
         """PARSER-5: whatever stands behind the array in memory has no part in the answer."""
