@@ -13,14 +13,18 @@ from collections.abc import Callable
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numba
 from numba.core import config as numba_config
 
-Kernel = Callable[..., Any]
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
+@overload
+def njit(function: Kernel, /) -> Kernel: ...
+@overload
+def njit(**options: Any) -> Callable[[Kernel], Kernel]: ...
 def njit(*args: Any, **options: Any) -> Any:
     """`numba.njit(cache=True, nogil=True, ...)`; use as a bare decorator or with options."""
     return numba.njit(*args, **{"cache": True, "nogil": True, **options})

@@ -253,8 +253,8 @@ def test_files_cut_short_anywhere(outcome: Any, disk_after: Any, same: Any) -> N
         (lambda d: d | {"00000007.seg": d["00000002.seg"]}, r"segments are missing before 00000007"),
     ],
     ids=[
-        "middle missing", "first missing", "last missing", "all missing", "mark missing", "mark zeroed", "swapped",
-        "doubled over", "doubled behind", "renumbered",
+        "middle missing", "first missing", "last missing", "all missing", "mark missing", "mark zeroed",
+        "swapped", "doubled over", "doubled behind", "renumbered",
     ],
 )  # fmt: skip
 def test_files_missing_swapped_or_doubled(outcome: Any, disk_after: Any, change: Any, problem: str) -> None:
