@@ -15,7 +15,10 @@ import trident_store.survey
 import trident_store.writer
 from trident_store.crashcheck import explore
 from trident_store.crashmodel import CrashFileSystem
+from trident_store.mark import read_mark
 from trident_store.writer import LogWriter
+
+FOLDER = Path("/store")
 
 #: several syncs, syncs of nothing, a rotation inside one append, one right after a sync, a reopening
 #: and syncs that are interrupted at each of their steps
@@ -43,9 +46,24 @@ def test_promises_hold_after_any_crash_at_length(opener: Any, script: str) -> No
     assert report.states > 2_000
 
 
-# -- the model itself --
+def _torn_in_the_middle(disk_after: Any) -> Any:
+    """One event acknowledged, six more not, in frames of 128 bytes; half of their first sector is noise."""
+    disk = disk_after("a1 s a1 a1 a1 a1 a1 a1")
+    mark = read_mark(CrashFileSystem(disk), FOLDER).at
+    assert mark is not None
+    content = bytearray(disk["00000000.seg"])
+    assert content[mark.offset + 512 :].startswith(b"TFRM")
+    content[mark.offset + 256 : mark.offset + 512] = b"\xa5" * 256
+    return disk | {"00000000.seg": bytes(content)}, 1, 7
 
-FOLDER = Path("/store")
+
+def test_a_crash_during_recovery_brings_nothing_back(opener: Any, disk_after: Any) -> None:
+    report = explore(opener, "a2 s", states_per_point=64, resume=_torn_in_the_middle(disk_after))
+    assert report.violations == []
+    assert report.states > 100
+
+
+# -- the model itself --
 
 
 def test_a_state_is_any_mix_of_old_new_and_garbled_sectors() -> None:
@@ -148,6 +166,32 @@ def _no_padding(patch: pytest.MonkeyPatch) -> None:
 
 def _both_marks_in_one_sector(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(trident_store.mark, "MARK_SLOT_BYTES", 64)
+
+
+def _cut_not_synced(patch: pytest.MonkeyPatch) -> None:
+    cut, sync, skip = CrashFileSystem.truncate, CrashFileSystem.sync, set()
+
+    def truncate(self: CrashFileSystem, handle: int, size: int) -> None:
+        cut(self, handle, size)
+        skip.add(handle)
+
+    def sync_but_once(self: CrashFileSystem, handle: int) -> None:
+        if handle in skip:
+            skip.discard(handle)
+        else:
+            sync(self, handle)
+
+    patch.setattr(CrashFileSystem, "truncate", truncate)
+    patch.setattr(CrashFileSystem, "sync", sync_but_once)
+
+
+def test_the_model_catches_a_cut_that_is_not_synced(
+    opener: Any, disk_after: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = _torn_in_the_middle(disk_after)
+    _cut_not_synced(monkeypatch)
+    report = explore(opener, "a2 s", states_per_point=64, resume=start)
+    assert any("looks like damage" in each for each in report.violations)
 
 
 def _append_while_a_slot_is_open(patch: pytest.MonkeyPatch) -> None:

@@ -234,10 +234,10 @@ from trident_store.reference import ReferenceStore
 path = Path(sys.argv[1])
 mode = "append" if path.exists() else "create"
 store = ReferenceStore(path, mode, Session(), segment_bytes=1 << 16, frame_events=100)
-while True:
+for turn in range(2_000):  # some seconds at most, should nobody kill it
     events = store.stats()["events"]
     store.append(make_events(events, 250))
-    if events % 500 == 0:
+    if turn % 2 == 0:
         store.sync()
         print(events + 250, flush=True)
 """

@@ -33,7 +33,10 @@ def recover(files: FileSystem, folder: Path, sector_bytes: int) -> tuple[Survey,
             write_slot(files, durable, slot, found.store_id, mark)
         for tear in found.tears:
             if tear.number == found.end.segment:
+                # Durable before anything is written there: else a crash could bring back what followed the
+                # tear, now behind sound frames.
                 files.truncate(handle, found.end.offset)
+                files.sync(handle)
             else:
                 files.remove(folder / segment_name(tear.number))
         # What was appended but never synced counts from now on: it must be durable before the mark says so.
