@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final, cast
 
 from trident_core.errors import UsageError
 from trident_sim.spec import SimSpec
-from trident_sim.stream import Day
+from trident_sim.stream import Day, warm
 
 #: Called after each batch with the messages written so far and in all.
 Progress = Callable[[int, int], None]
@@ -55,6 +55,7 @@ def write_day(path: Path, spec: SimSpec, *, force: bool = False, progress: Progr
     _check(path, force)
     day = Day(spec)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    warm()  # so that `seconds` never holds a compilation
     started = time.perf_counter()
     size = messages = 0
     try:

@@ -172,7 +172,7 @@ def delete(st: Any, slot: I64) -> None:
 
 @njit_kernel
 def add(st: Any, locate: I64, target: I64, closing: I64) -> None:
-    """Add an order. One that would cross trades (one in eight) or has the stale order in its way deleted."""
+    """Add an order. One that would cross trades (one in twelve) or has the stale order in its way deleted."""
     symbol = st.symbols[locate]
     drift(st, locate)
     side = below(st.g, 2)
@@ -182,7 +182,7 @@ def add(st: Any, locate: I64, target: I64, closing: I64) -> None:
     sticky = np.int64(not closing and st.g[STICKY] * 4 < target * 3 and below(st.g, 4) == 0)
     price = place(st, key, sticky)
     if crosses(st, key, price):
-        if symbol.state == _TRADING and below(st.g, 8) == 0:
+        if symbol.state == _TRADING and below(st.g, 12) == 0:
             sweep(st, key, quantity(st), price)
         else:
             delete(st, best_order(st, key ^ 1))

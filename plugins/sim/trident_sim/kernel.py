@@ -31,7 +31,7 @@ from trident_sim.timetable import CLOSE, END, NS, START
 STEP_MAX: Final = 64
 
 #: Of 10,000 slots of order flow: upper bounds of U, X, orders that trade, P. The rest is A, F and D.
-_U_UPTO, _X_UPTO, _TAKE_UPTO, _TRADE_UPTO = 850, 965, 1045, 1100
+_U_UPTO, _X_UPTO, _TAKE_UPTO, _TRADE_UPTO = 850, 965, 1035, 1090
 #: Chance of an add among adds and deletes, in 1/1024: when as many live as planned, and how far it bends.
 _ADD_EVEN, _ADD_BEND, _ADD_GAIN = 518, 490, 2048
 

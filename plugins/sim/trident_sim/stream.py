@@ -132,6 +132,12 @@ class Day:
         return np.array([b" " * 8, *(name.ljust(8).encode() for name in self.world.names)], "S8")
 
 
+def warm() -> None:
+    """Compile the kernel, or load it from the cache, by simulating the smallest day."""
+    for _ in Day(SimSpec(messages=700, symbols=6)).frames():
+        pass
+
+
 def iter_frames(spec: SimSpec) -> Iterator[Frames]:
     """The bytes of the day in chunks of whole messages, about BATCH messages each."""
     return Day(spec).frames()
