@@ -1,4 +1,4 @@
-"""Stores that declare PORTABLE_FORMAT: docs/store-format.md, read and written by the reference and by them."""
+"""Stores that declare PORTABLE_FORMAT: the files of docs/store-format.md, shared with the reference."""
 
 from __future__ import annotations
 
