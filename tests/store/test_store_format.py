@@ -59,27 +59,29 @@ def test_the_golden_store_is_written(tmp_path: Path) -> None:
     assert files_of(tmp_path / "s") == files_of(GOLDEN)
 
 
+CODES = {"u16": "<H", "u32": "<I", "u64": "<Q"}
+
+
+def fields(table: str, data: bytes) -> dict[str, Any]:
+    """A 64-byte header as the document's table of that name says."""
+    document = (ROOT / "docs" / "store-format.md").read_text()
+    tables = dict(re.findall(r"<!-- (\w+) -->\n\n\|.*?\|\n\|[-| ]+\|\n((?:\|.*\|\n)+)", document))
+    result: dict[str, Any] = {}
+    end = 0
+    for row in tables[table].splitlines():
+        offset, kind, name = [cell.strip(" `") for cell in row.split("|")[1:4]]
+        assert int(offset) == end, f"{table}.{name} leaves a gap"
+        code = CODES.get(kind, "")
+        size = struct.calcsize(code) if code else int(kind.removesuffix(" bytes"))
+        raw = data[end : end + size]
+        result[name] = struct.unpack(code, raw)[0] if code else raw
+        end += size
+    assert end == 64
+    return result
+
+
 def test_every_field_stands_where_the_document_says() -> None:
     """Read the golden store with nothing but docs/store-format.md and struct."""
-    tables = re.findall(
-        r"<!-- (\w+) -->\n\n\|.*?\|\n\|[-| ]+\|\n((?:\|.*\|\n)+)", (ROOT / "docs/store-format.md").read_text()
-    )
-    codes = {"u16": "<H", "u32": "<I", "u64": "<Q"}
-
-    def fields(table: str, data: bytes) -> dict[str, Any]:
-        result, end = {}, 0
-        for row in dict(tables)[table].splitlines():
-            offset, kind, name = [cell.strip(" `") for cell in row.split("|")[1:4]]
-            assert int(offset) == end, f"{table}.{name} leaves a gap"
-            size = (
-                struct.calcsize(codes[kind]) if kind in codes else int(re.fullmatch(r"(\d+) bytes", kind)[1])
-            )  # type: ignore[index]
-            raw = data[end : end + size]
-            result[name] = struct.unpack(codes[kind], raw)[0] if kind in codes else raw
-            end += size
-        assert end == 64
-        return result
-
     header = fields("position", (GOLDEN / "00000001.seg").read_bytes()[:64])
     assert header["magic"] == b"TRIDSEGM"
     assert (header["major"], header["minor"], header["segment"], header["epoch"]) == (*VERSION, 1, 2)
