@@ -1,7 +1,8 @@
 """numba, with a compile cache that can be trusted. Every kernel module takes `njit` from here.
 
-numba's own cache is keyed by the file that defines a kernel, so it is stale when a helper in another file
-changes. Here the cache folder's name is a hash of all kernel sources of the project: any edit starts afresh.
+numba's own cache is keyed by the file that defines a kernel, so it is stale when a helper or a constant in
+another file changes. Here each package's kernels are cached in a folder whose name is a hash of all sources
+they can depend on: any edit there starts afresh, and an edit elsewhere recompiles nothing.
 """
 
 from __future__ import annotations
@@ -9,51 +10,99 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, Final, TypeVar, cast, overload
 
 import numba
 from numba.core import config as numba_config
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
+#: An i64 inside a kernel; numba types kernels, not mypy.
+I64 = Any
+
+_CORE: Final = "trident_core"
+#: Kernels that allocate nothing need no reference counts, and those that never divide by zero no check for it:
+#: both cost time in loops of nanoseconds, and time to compile.
+_BARE: Final[dict[str, Any]] = {"_nrt": False, "error_model": "numpy"}
+_UNWRAPPED: Final[dict[str, Any]] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 
 @overload
 def njit(function: Kernel, /) -> Kernel: ...
 @overload
 def njit(**options: Any) -> Callable[[Kernel], Kernel]: ...
-def njit(*args: Any, **options: Any) -> Any:
+def njit(function: Any = None, /, **options: Any) -> Any:
     """`numba.njit(cache=True, nogil=True, ...)`; use as a bare decorator or with options."""
-    return numba.njit(*args, **{"cache": True, "nogil": True, **options})
+
+    def decorate(kernel: Kernel) -> Kernel:
+        numba_config.CACHE_DIR = str(cache_folder(kernel.__module__.partition(".")[0]))
+        made = numba.njit(**{"cache": True, "nogil": True, **options})(kernel)
+        return cast(Kernel, made)
+
+    return decorate if function is None else decorate(function)
 
 
-def source_hash() -> str:
-    """Hash of every Python source of the core and of the packages behind the entry points."""
-    packages = {"trident_core"} | {
-        point.value.partition(":")[0].split(".")[0] for point in entry_points(group="trident")
-    }
-    digest = hashlib.sha256(f"numba {numba.__version__}".encode())
-    for package in sorted(packages):
-        spec = importlib.util.find_spec(package)
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            for path in sorted(Path(folder).rglob("*.py")):
-                source = path.read_bytes()
-                if b"njit" in source or b"intrinsic" in source:
-                    digest.update(source)
-    return digest.hexdigest()[:16]
+def njit_entry(function: Kernel) -> Kernel:
+    """For kernels without allocation or division by zero, called from Python."""
+    return njit(**_BARE)(function)
+
+
+def njit_kernel(function: Kernel) -> Kernel:
+    """The same, called from other kernels only, as a function of its own: rare, or large."""
+    return njit(**_BARE, **_UNWRAPPED)(function)
+
+
+def njit_inlined(function: Kernel) -> Kernel:
+    """The same, called from other kernels only, and made part of them."""
+    return njit(**_BARE, **_UNWRAPPED, forceinline=True)(function)
 
 
 @cache
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: `$NUMBA_CACHE_DIR`, else the user's cache folder, by source hash."""
+def cache_folder(package: str = _CORE) -> Path:
+    """Where a package's compiled kernels are kept: `$NUMBA_CACHE_DIR`, else the user's cache, by hash."""
     base = os.environ.get("NUMBA_CACHE_DIR")
     if not base:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         base = str(Path(home) / "trident" / "numba")
-    return Path(base) / source_hash()
+    return Path(base) / f"{package}-{source_hash(package)}"
 
 
-numba_config.CACHE_DIR = str(cache_folder())
+def source_hash(package: str) -> str:
+    """Hash of the sources that kernels of `package` can depend on.
+
+    These are its own, those of other plugins' packages that it imports, and those of the core that have to
+    do with kernels (they say njit, intrinsic or dtype).
+    """
+    digest = hashlib.sha256(f"numba {numba.__version__} python {sys.version_info[:2]}".encode())
+    plugins = {point.value.partition(":")[0].partition(".")[0] for point in entry_points(group="trident")}
+    pending, seen = [package], {_CORE}
+    while pending:
+        name = pending.pop()
+        if name in seen and name != package:
+            continue
+        seen.add(name)
+        for source in _sources(name):
+            if name != _CORE or any(word in source for word in (b"njit", b"intrinsic", b"dtype")):
+                digest.update(source)
+            pending += [
+                other for other in plugins - seen if b"import " in source and other.encode() in source
+            ]
+    if package != _CORE:
+        digest.update(source_hash(_CORE).encode())
+    return digest.hexdigest()[:16]
+
+
+def _sources(package: str) -> Iterator[bytes]:
+    """The Python sources of an installed package, in a fixed order; nothing for a script or a notebook."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ValueError, ModuleNotFoundError):  # __main__, or a module made by hand
+        return
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        for path in sorted(Path(folder).rglob("*.py")):
+            yield path.read_bytes()

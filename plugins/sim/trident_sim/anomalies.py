@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from trident_sim.compiled import I64, njit_kernel
+from trident_core.jit import I64, njit_kernel
 from trident_sim.flow import enter, message, next_match, next_ref, pick_symbol, show, victim
 from trident_sim.layout import ANOMALY_MASK, ONE, OUT, STICKY, ZERO
 from trident_sim.pricing import crosses, passive, place, quantity

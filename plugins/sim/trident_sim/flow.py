@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from trident_sim.compiled import I64, njit_kernel
+from trident_core.jit import I64, njit_kernel
 from trident_sim.layout import (
     AGE_BITS,
     BIRTHS,

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from trident_core.jit import I64, njit_entry, njit_kernel
 from trident_sim.anomalies import disturb
-from trident_sim.compiled import I64, njit_entry, njit_kernel
 from trident_sim.flow import add, delete, message, pick_symbol, reduce, replace, take, trade, victim
 from trident_sim.layout import (
     ANOMALY_RATE,

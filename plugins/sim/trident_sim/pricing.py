@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trident_sim.compiled import I64, njit_kernel
+from trident_core.jit import I64, njit_kernel
 from trident_sim.queues import best
 from trident_sim.rng import below, log_uniform
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from trident_sim.compiled import I64, njit_kernel
+from trident_core.jit import I64, njit_kernel
 from trident_sim.flow import NON_PRINTABLE, fill, message, next_match
 from trident_sim.layout import CURSOR, DEBT, DEBT_MAX, MATCH, MATCHES, NEXT_ITEM, ONE, SEQ, ZERO
 from trident_sim.pricing import PRICE_MAX, passive

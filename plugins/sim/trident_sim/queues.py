@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trident_sim.compiled import I64, njit_kernel
+from trident_core.jit import I64, njit_kernel
 from trident_sim.layout import FREE, LEVELS_MAX, LIVE, LIVE_PEAK, SLOTS_USED, STICKY
 
 

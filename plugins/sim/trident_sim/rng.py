@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_sim.compiled import I64, njit_inlined, njit_kernel
+from trident_core.jit import I64, njit, njit_kernel
 
 #: Place of the generator's state in the simulator's array of numbers, `State.g`.
 RNG: Final = 0
@@ -35,13 +35,13 @@ def bits31(g: Any) -> Any:
     return np.int64((z ^ (z >> _S31)) >> _S33)
 
 
-@njit_inlined
+@njit(inline="always")
 def below(g: Any, n: I64) -> Any:
     """Uniform in [0, n), n at most 2**31."""
     return (bits31(g) * n) >> 31
 
 
-@njit_inlined
+@njit(inline="always")
 def log_uniform(g: Any, bits: I64) -> Any:
     """From 1 to 2**bits - 1 with density about 1/x: every octave is equally likely. bits at most 31."""
     octave = below(g, bits)
