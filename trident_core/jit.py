@@ -26,7 +26,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 I64 = Any
 
 _CORE: Final = "trident_core"
-#: Kernels that allocate nothing need no reference counts, and those that never divide by zero no check for it:
+#: Kernels that allocate nothing need no reference counts, those that never divide by zero no check for it;
 #: both cost time in loops of nanoseconds, and time to compile.
 _BARE: Final[dict[str, Any]] = {"_nrt": False, "error_model": "numpy"}
 _UNWRAPPED: Final[dict[str, Any]] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -89,9 +89,7 @@ def source_hash(package: str) -> str:
         for source in _sources(name):
             if name != _CORE or any(word in source for word in (b"njit", b"intrinsic", b"dtype")):
                 digest.update(source)
-            pending += [
-                other for other in plugins - seen if b"import " in source and other.encode() in source
-            ]
+            pending += [other for other in plugins - seen if f"from {other}".encode() in source]
     if package != _CORE:
         digest.update(source_hash(_CORE).encode())
     return digest.hexdigest()[:16]

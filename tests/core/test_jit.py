@@ -9,8 +9,22 @@ from pathlib import Path
 
 from trident_core.jit import source_hash
 
-KERNEL = "from kernels_of_a_test.helper import helped\nfrom trident_core.jit import njit\n\n@njit\ndef kernel(x):\n    return helped(x)\n"
-HELPER = "from trident_core.jit import njit_inlined\nfrom kernels_of_a_test.constant import NUMBER\n\n@njit_inlined\ndef helped(x):\n    return x + NUMBER\n"
+KERNEL = """
+from kernels_of_a_test.helper import helped
+from trident_core.jit import njit
+
+@njit
+def kernel(x):
+    return helped(x)
+"""
+HELPER = """
+from kernels_of_a_test.constant import NUMBER
+from trident_core.jit import njit_inlined
+
+@njit_inlined
+def helped(x):
+    return x + NUMBER
+"""
 RUN = "from kernels_of_a_test.kernel import kernel; print(kernel(1), sum(kernel.stats.cache_hits.values()))"
 
 
