@@ -202,8 +202,10 @@ class Parser(Protocol):
 class TableParser(Protocol):
     """Capability TABLES."""
 
-    def parse_tables(self, frames: Frames) -> dict[str, NDArray[Any]]:
+    def parse_tables(self, frames: Frames, types: str = "") -> dict[str, NDArray[Any]]:
         """All whole messages of `frames` as typed rows: type letter -> structured array, one dtype per type.
+
+        `types`: rows of these letters only; empty means all. State moves the same for any `types`.
 
         The first field is `seq`; then every field of the specification after the type, by name, in native
         byte order; letters and texts as the bytes of the wire (`S`), padding included, so that `encode_rows`

@@ -50,7 +50,7 @@ def find(keys: Keys, slots: Slots, key: int) -> int:
     at = home(key, mask)
     while slots[at] >= 0 and keys[at] != key:
         at = (at + 1) & mask
-    return slots[at]
+    return int(slots[at])
 
 
 @njit

@@ -54,17 +54,20 @@ class NumbaParser:
         count, status = self._run(frames, out.view(np.uint64).reshape(-1, 8), index=False)
         return ParseResult(int(self._state[k.AT]), count, status)
 
-    def parse_tables(self, frames: Frames) -> dict[str, NDArray[Any]]:
+    def parse_tables(self, frames: Frames, types: str = "") -> dict[str, NDArray[Any]]:
         """See `trident_core.contracts.TableParser` and `ReferenceParser.parse_tables`."""
         check_frames(frames)
         if self._index is None:
             self._index = np.zeros((_INDEX_SLOTS, 8), np.uint64)
         found: list[NDArray[np.uint64]] = []
         start, position = 0, self.position
+        wanted = np.full(256, not types)
+        wanted[[ord(letter) for letter in types]] = True
         while True:
             part = frames[start:]
             count, status = self._run(part, self._index, index=True)
-            rows = self._index[:count, :3].copy()  # seq, start of the frame, type
+            rows = self._index[:count, :3]  # seq, start of the frame, type
+            rows = rows[wanted[rows[:, 2]]]
             rows[:, 1] += np.uint64(start)
             found.append(rows)
             start += int(self._state[k.AT])

@@ -267,7 +267,7 @@ class ReferenceParser:
         consumed, status = self._stop
         return ParseResult(consumed, count, status)
 
-    def parse_tables(self, frames: Frames) -> dict[str, NDArray[Any]]:
+    def parse_tables(self, frames: Frames, types: str = "") -> dict[str, NDArray[Any]]:
         """See `trident_core.contracts.TableParser`. `position` tells where it stopped.
 
         The dtypes are `itch50.TABLE_DTYPES`; texts keep their padding, so that `encode_rows` is exact.
@@ -278,7 +278,11 @@ class ReferenceParser:
             seqs, starts = found.setdefault(letter, ([], []))
             seqs.append(seq)
             starts.append(at)
-        return {chr(letter): typed_rows(frames, chr(letter), *where) for letter, where in found.items()}
+        return {
+            chr(letter): typed_rows(frames, chr(letter), *where)
+            for letter, where in found.items()
+            if not types or chr(letter) in types
+        }
 
     def encode_events(self, events: Events) -> Frames:
         """See `trident_parser.encode.encode_events`."""
