@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -37,6 +38,9 @@ Lenient = Annotated[
 Port = Annotated[int | None, typer.Option("--port", help="Of a capture, only this UDP or TCP port.")]
 Symbols = Annotated[str, typer.Option("--symbols", help="Only these symbols: AAPL,MSFT,…")]
 At = Annotated[str | None, typer.Option("--at", help="Stop at this time of day: 10:31:07.5")]
+
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 
 @dataclass(slots=True)
@@ -110,6 +114,16 @@ def parse_date(text: str | None) -> dt.date | None:
 
 def parse_symbols(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def choice(kind: type[Choice], text: str, option: str) -> Choice:
+    """The member of `kind` that `text` names. Raises UsageError with all of them."""
+    try:
+        return kind(text)
+    except ValueError:
+        raise UsageError(
+            f"no {option} {text!r}", hint=f"--{option} takes {', '.join(each.value for each in kind)}"
+        ) from None
 
 
 def parse_at(text: str | None) -> int | None:

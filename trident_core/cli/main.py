@@ -23,6 +23,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "info": ("trident_core.cli.info:info", "What is in FILE: types, symbols, time range, anomalies."),
     "replay": ("trident_core.cli.replay:replay", "Rebuild the books of FILE; show the touch and the depth."),
     "run": ("trident_core.cli.run:run", "FILE through parser and book into a durable STORE."),
+    "convert": ("trident_core.cli.convert:convert", "FILE into tables: Parquet, Arrow or CSV in OUT."),
     "query": ("trident_core.cli.query:query", "Events of STORE by patterns on symbol, MPID and type."),
     "verify": ("trident_core.cli.verify:verify", "Read every byte of STORE and check it."),
     "plugins": ("trident_core.cli.plugins:plugins", "Engines installed, their state and which are selected."),

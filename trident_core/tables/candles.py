@@ -133,7 +133,7 @@ def _runs(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def bars(prints: Table, session: Session, text: str = "1m") -> Table:
-    """BAR[k]: all bars of a day's `trades`, by time of closing; voids are taken out. See `Bars`, `BarSpec`."""
+    """BAR[k]: all bars of a day's `trades`, as they close; voids are taken out. See `Bars`, `BarSpec`."""
     from trident_core.tables.prints import voided
 
     built = Bars(session, BarSpec.parse(text))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trident_core.dtypes import Outcome
-from trident_core.jit import njit
+from trident_core.jit import njit_entry, njit_kernel
 from trident_core.tables.refs import erase, find, insert
 
 I64 = NDArray[np.int64]
@@ -37,7 +37,7 @@ _UNKNOWN, _DUPLICATE, _REJECTED = (
 )  # fmt: skip
 
 
-@njit
+@njit_kernel
 def _index_of(levels: I64, start: int, length: int, key: int) -> int:
     """Where the level of `key` is, or would be put: searched from the best, where most is."""
     at = start + length
@@ -48,7 +48,7 @@ def _index_of(levels: I64, start: int, length: int, key: int) -> int:
     return at
 
 
-@njit
+@njit_kernel
 def _change(levels: I64, sides: I64, state: I64, side: int, key: int, qty: int, orders: int) -> int:
     """Add `qty` and `orders` at a level; -> how many levels are better. The side has room for one more."""
     start, length = sides[side, START], sides[side, LENGTH]
@@ -60,7 +60,11 @@ def _change(levels: I64, sides: I64, state: I64, side: int, key: int, qty: int, 
         rank = end - 1 - at
         if levels[at, COUNT] == 0:
             for i in range(at, end - 1):
-                levels[i, 0], levels[i, 1], levels[i, 2] = levels[i + 1, 0], levels[i + 1, 1], levels[i + 1, 2]
+                levels[i, 0], levels[i, 1], levels[i, 2] = (
+                    levels[i + 1, 0],
+                    levels[i + 1, 1],
+                    levels[i + 1, 2],
+                )
             sides[side, LENGTH] = length - 1
         return rank  # type: ignore[no-any-return]
     for i in range(end, at, -1):
@@ -70,7 +74,7 @@ def _change(levels: I64, sides: I64, state: I64, side: int, key: int, qty: int, 
     return end - at  # type: ignore[no-any-return]
 
 
-@njit
+@njit_kernel
 def _has_room(levels: I64, sides: I64, state: I64, side: int) -> bool:
     """Make room for one more level; False if the pool has none."""
     length, capacity = sides[side, LENGTH], sides[side, CAPACITY]
@@ -89,7 +93,7 @@ def _has_room(levels: I64, sides: I64, state: I64, side: int) -> bool:
     return True
 
 
-@njit
+@njit_entry
 def repack(levels: I64, sides: I64, larger: I64) -> int:
     """Copy every side to the front of `larger`, without the gaps that moves left; -> the pool in use."""
     used = 0
@@ -103,7 +107,7 @@ def repack(levels: I64, sides: I64, larger: I64) -> int:
     return used
 
 
-@njit
+@njit_kernel
 def _take_out(
     orders: I64, free: Any, keys: Any, slots: Any, levels: I64, sides: I64, state: I64, ref: int, slot: int
 ) -> int:
@@ -117,7 +121,7 @@ def _take_out(
     return rank
 
 
-@njit
+@njit_kernel
 def _show(levels: I64, sides: I64, symbol: int, n: int, shown: I64, row: I64) -> bool:
     """Write the best n of both sides of `symbol` to `row`; -> whether it differs from what was shown."""
     for b in range(2):
@@ -141,7 +145,7 @@ def _show(levels: I64, sides: I64, symbol: int, n: int, shown: I64, row: I64) ->
     return changed
 
 
-@njit
+@njit_kernel
 def _add(
     orders: I64, free: Any, keys: Any, slots: Any, levels: I64, sides: I64, state: I64, ref: int, side: int,
     key: int, qty: int,
@@ -154,7 +158,7 @@ def _add(
     return _change(levels, sides, state, side, key, qty, 1)
 
 
-@njit
+@njit_kernel
 def _apply(
     kind: int, outcome: int, symbol: int, buy: bool, ref: int, ref2: int, price: int, qty: int, gone: int,
     orders: I64, free: Any, keys: Any, slots: Any, levels: I64, sides: I64, state: I64, dirty: Any,
@@ -189,7 +193,7 @@ def _apply(
     return rank
 
 
-@njit
+@njit_entry
 def climb(
     events: I64, types: Any, symbols: Any, effects: I64, outcomes: Any, effect_sides: Any, n: int,
     orders: I64, free: Any, keys: Any, slots: Any, levels: I64, sides: I64, state: I64, dirty: Any,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trident_core.dtypes import EffectFlag, Outcome
-from trident_core.jit import njit
+from trident_core.jit import njit_entry, njit_inlined, njit_kernel
 from trident_core.tables.refs import erase, find, insert
 
 #: One order that lives, or has just ended: times since midnight; `fills` counts executions.
@@ -44,14 +44,14 @@ STATE_SLOTS: Final = 4
 _K1, _K2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
 
 
-@njit(inline="always")
+@njit_inlined
 def _home(locate: int, side: int, price: int, mask: int) -> int:
     mixed = np.uint64(locate * 2 + (side & 1)) * np.uint64(_K1) + np.uint64(price)
     mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(_K2)
     return np.int64((mixed ^ (mixed >> np.uint64(29))) & np.uint64(mask))  # type: ignore[return-value]
 
 
-@njit
+@njit_kernel
 def place_of(places: NDArray[Any], locate: int, side: int, price: int) -> int:
     """Where the place is, or would be put."""
     mask = len(places) - 1
@@ -63,7 +63,7 @@ def place_of(places: NDArray[Any], locate: int, side: int, price: int) -> int:
     return at
 
 
-@njit
+@njit_kernel
 def leave(places: NDArray[Any], state: NDArray[np.int64], life: Any, qty: int, orders: int) -> None:
     """Take `qty` shares and `orders` orders (0 or 1) from the place of `life`; free it when empty."""
     mask = len(places) - 1
@@ -85,7 +85,7 @@ def leave(places: NDArray[Any], state: NDArray[np.int64], life: Any, qty: int, o
             hole = at
 
 
-@njit
+@njit_entry
 def copy_places(places: NDArray[Any], larger: NDArray[Any]) -> None:
     """Put every place into another table."""
     for at in range(len(places)):
@@ -93,7 +93,7 @@ def copy_places(places: NDArray[Any], larger: NDArray[Any]) -> None:
             larger[place_of(larger, places[at].locate, places[at].side, places[at].price)] = places[at]
 
 
-@njit
+@njit_kernel
 def _end(
     lives: NDArray[Any], free: NDArray[np.int32], state: NDArray[np.int64], keys: Any, slots: Any,
     places: NDArray[Any], slot: int, ts: int, seq: int, fate: int, ended: NDArray[Any],
@@ -117,11 +117,11 @@ def _end(
     state[LIVING] -= 1
 
 
-@njit
+@njit_kernel
 def _begin(
     lives: NDArray[Any], free: NDArray[np.int32], state: NDArray[np.int64], keys: Any, slots: Any,
-    places: NDArray[Any], ref: int, locate: int, side: int, price: int, qty: int, mpid: int, ts: int, seq: int,
-    replaced_from: int, origin: int,
+    places: NDArray[Any], ref: int, locate: int, side: int, price: int, qty: int, mpid: int, ts: int,
+    seq: int, replaced_from: int, origin: int,
 ) -> None:  # fmt: skip
     """A new order joins the tail of its queue."""
     state[FREE] -= 1
@@ -143,7 +143,7 @@ def _begin(
     insert(keys, slots, ref, slot)
 
 
-@njit
+@njit_entry
 def follow(
     types: Any, events: Any, sides: Any, locates: Any, effects: Any, mpids: Any, outcomes: Any, flags: Any,
     lives: NDArray[Any], free: NDArray[np.int32], state: NDArray[np.int64], keys: Any, slots: Any,
@@ -164,8 +164,8 @@ def follow(
                 if old >= 0:
                     _end(lives, free, state, keys, slots, places, old, ts, seq, EVICTED, ended)
             _begin(
-                lives, free, state, keys, slots, places, ref, locates[i], sides[i], events[i, 4], events[i, 5],
-                mpids[i], ts, seq, 0, ref,
+                lives, free, state, keys, slots, places, ref, locates[i], sides[i], events[i, 4],
+                events[i, 5], mpids[i], ts, seq, 0, ref,
             )  # fmt: skip
             continue
         slot = find(keys, slots, ref)

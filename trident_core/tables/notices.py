@@ -1,8 +1,8 @@
 """Tables of what the venue says beside orders and trades: auctions, halts, restrictions, indicators.
 
-Each takes the EVENTs of one batch and the session; `noii`, `mwcb`, `ipo`, `direct_listing` and `directory` also
-take the typed rows (`TableParser.parse_tables`) of the same messages, for the fields that EVENT has no room for.
-The rows of all batches, one after the other, are those of the day.
+Each takes the EVENTs of one batch and the session; `noii`, `mwcb`, `ipo`, `direct_listing` and `directory`
+also take the typed rows (`TableParser.parse_tables`) of the same messages, for the fields that EVENT has no
+room for. The rows of all batches, one after the other, are those of the day.
 """
 
 from __future__ import annotations

@@ -36,6 +36,5 @@ class Symbols:
             if locate < len(self._dense):
                 self._dense[locate] = number
         if small:
-            known = self._dense[locates]
-            return known
+            return self._dense[locates]  # type: ignore[no-any-return]
         return np.array([self._number_of[locate] for locate in locates.tolist()], np.int64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_core.jit import njit
+from trident_core.jit import njit_entry, njit_inlined, njit_kernel
 
 Keys = NDArray[np.int64]
 Slots = NDArray[np.int32]
@@ -34,7 +34,7 @@ def grown(keys: Keys, slots: Slots, entries: int) -> tuple[Keys, Slots]:
     return more
 
 
-@njit(inline="always")
+@njit_inlined
 def home(key: int, mask: int) -> int:
     """Where the probe for `key` begins: the finaliser of splitmix64."""
     mixed = np.uint64(key)
@@ -43,7 +43,7 @@ def home(key: int, mask: int) -> int:
     return np.int64((mixed ^ (mixed >> np.uint64(31))) & np.uint64(mask))  # type: ignore[return-value]
 
 
-@njit
+@njit_kernel
 def find(keys: Keys, slots: Slots, key: int) -> int:
     """The slot of `key`, or -1."""
     mask = len(keys) - 1
@@ -53,7 +53,7 @@ def find(keys: Keys, slots: Slots, key: int) -> int:
     return int(slots[at])
 
 
-@njit
+@njit_kernel
 def insert(keys: Keys, slots: Slots, key: int, slot: int) -> None:
     """Add `key`, which must not be there."""
     mask = len(keys) - 1
@@ -64,7 +64,7 @@ def insert(keys: Keys, slots: Slots, key: int, slot: int) -> None:
     slots[at] = slot
 
 
-@njit
+@njit_kernel
 def erase(keys: Keys, slots: Slots, key: int) -> None:
     """Remove `key`, which must be there."""
     mask = len(keys) - 1
@@ -84,7 +84,7 @@ def erase(keys: Keys, slots: Slots, key: int) -> None:
     slots[hole] = -1
 
 
-@njit
+@njit_entry
 def copy_entries(keys: Keys, slots: Slots, to_keys: Keys, to_slots: Slots) -> None:
     """Insert every entry of one index into another."""
     for at in range(len(keys)):

@@ -1,0 +1,248 @@
+"""One pass over an input that writes tables: the line, the collector and the folder put together."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from trident_core import __version__
+from trident_core.contracts import Book, ByteSource, Capability, Feed, Kind, Parser
+from trident_core.errors import PluginError
+from trident_core.export.columns import Layout, Prices, SymbolCodes
+from trident_core.export.files import Format
+from trident_core.export.folder import TableFolder
+from trident_core.pipeline import Line, LineOptions
+from trident_core.plugins import registry
+from trident_core.readahead import ReadAhead
+from trident_core.session import Session
+from trident_core.stats import RunStats
+from trident_core.tables import catalog, databento
+from trident_core.tables.catalog import Naming
+from trident_core.tables.collect import Collector, TableOptions, names_of, typed_types
+from trident_core.tables.tap import TappedParser
+
+#: Written beside the tables: what they are made of, in every format.
+SUMMARY: Final = "trident.json"
+#: Version of the tables' layout, in the metadata.
+SCHEMA_VERSION: Final = "1"
+BATCH: Final = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertOptions:
+    """What to write and how. `start`, `until`: times of day in ns; `symbols` empty: all."""
+
+    tables: tuple[str, ...] = ("bbo", "trades")
+    form: Format = Format.PARQUET
+    prices: Prices = Prices.FIXED
+    naming: Naming = Naming.TRIDENT
+    symbols: tuple[str, ...] = ()
+    by_symbol: bool = False
+    start: int = 0
+    until: int | None = None
+    depth: int = 10
+    bars: tuple[str, ...] = ("1m",)
+    md5: bool = True
+
+
+@dataclass(slots=True)
+class Converted:
+    """What was written: rows and bytes of each table; `missing` symbols were asked for and are not there."""
+
+    folder: Path
+    options: ConvertOptions
+    stats: RunStats
+    rows: dict[str, int] = field(default_factory=dict)
+    bytes: dict[str, int] = field(default_factory=dict)
+    voided: int = 0
+    missing: tuple[str, ...] = ()
+    metadata: dict[str, str] = field(default_factory=dict)
+
+    def where(self, name: str) -> str:
+        """The file of a table, or the pattern of its files."""
+        suffix = self.options.form.value
+        return f"{name}/symbol=*/part-*.{suffix}" if self.options.by_symbol else f"{name}.{suffix}"
+
+    def to_json(self) -> dict[str, Any]:
+        tables = {
+            name: {"rows": rows, "bytes": self.bytes.get(name, 0), "files": self.where(name)}
+            for name, rows in self.rows.items()
+        }
+        return {
+            "folder": str(self.folder), "tables": tables, "voided": self.voided,
+            "missing": list(self.missing), "metadata": self.metadata, "run": self.stats.to_json(),
+        }  # fmt: skip
+
+
+class Input(Protocol):
+    """An opened input with its engines: `trident_core.cli.common.Opened` is one."""
+
+    feed: Feed
+    source: ByteSource
+    session: Session
+    parser: Parser
+    book: Book | None
+    engines: dict[str, str]
+
+
+def run_convert(
+    opened: Input,
+    folder: Path,
+    options: ConvertOptions,
+    *,
+    lenient: bool = False,
+    advance: Callable[[int, int | None, int], None] | None = None,
+) -> Converted:
+    """Convert `opened` into `folder`; the caller closes `opened`. Interrupted: no file is left.
+
+    Raises UsageError for tables and options that do not exist, and if none of the symbols is in the input;
+    InputError for what cannot be read or written; PluginError if the parser lacks typed tables and one of
+    the tables needs them. Nothing is left in `folder` then.
+    """
+    session = opened.session
+    chosen = catalog.select(options.tables, options.naming)
+    names = names_of(chosen, options.bars)
+    parser, tap = _tapped(opened, typed_types(chosen), lenient)
+    metadata = _metadata(opened, options, names)
+    tables = TableFolder(
+        folder, {name: _layout(name, options, session) for name in names}, options.form,
+        SymbolCodes(session), metadata, by_symbol=options.by_symbol,
+    )  # fmt: skip
+    md5 = _Md5(opened.source.path if options.md5 else None)
+    collector: Collector | None = None
+    try:
+        collector = Collector(
+            session, chosen, tables.put, tap=tap,
+            options=TableOptions(options.depth, options.bars, options.start, options.naming, folder),
+        )  # fmt: skip
+        line = Line(
+            ReadAhead(opened.feed), opened.source, parser, opened.book, progress=advance, observer=collector,
+            options=LineOptions(symbols=options.symbols, until=options.until, batch=BATCH),
+        )  # fmt: skip
+        stats = line.run()
+        stats.engines = opened.engines
+        done = Converted(folder, options, stats, missing=_missing(session, options.symbols))
+        if stats.interrupted:
+            md5.stop()
+            tables.drop()
+            return done
+        collector.finish()
+        done.voided, done.rows = collector.voided, tables.rows
+        done.metadata = metadata | _outcome(stats, done.rows) | md5.result()
+        done.bytes = tables.finish(done.metadata)
+    except BaseException:
+        md5.stop()
+        tables.drop()
+        raise
+    finally:
+        if collector:
+            collector.close()
+    _write_summary(folder, done)
+    return done
+
+
+def _tapped(opened: Input, types: str, lenient: bool) -> tuple[Parser, TappedParser | None]:
+    """The parser, with a tap if typed rows are needed."""
+    if not types:
+        return opened.parser, None
+    spec = registry().select(Kind.PARSER, opened.engines["parser"]).spec
+    if Capability.TABLES not in spec.capabilities:
+        raise PluginError(
+            f"parser {spec.name!r} has no typed tables, which messages {', '.join(types)} need",
+            hint="leave out noii, mwcb, ipo, direct_listing and directory, or choose another --parser",
+        )
+    beside = Session(venue=opened.session.venue, protocol=opened.session.protocol)
+    made: Any = spec.load()
+    tap = TappedParser(opened.parser, made(beside, lenient=lenient), types)
+    return tap, tap
+
+
+def _layout(name: str, options: ConvertOptions, session: Session) -> Layout:
+    theirs = options.naming is Naming.DATABENTO
+    decimals = databento.PRICE_DECIMALS if theirs else session.price_decimals
+    dtype = catalog.dtype_of(name, options.naming, options.depth)
+    return Layout(dtype, options.prices, decimals, undefined=theirs)
+
+
+def _missing(session: Session, symbols: tuple[str, ...]) -> tuple[str, ...]:
+    """The symbols that are not in the directory. Raises UsageError if that is all of them."""
+    known = set(session.directory.symbols()) if symbols else set()
+    missing = tuple(name for name in symbols if name not in known)
+    if missing and len(missing) == len(symbols):
+        session.directory.locate(missing[0])  # raises, with the nearest names
+    return missing
+
+
+def _metadata(opened: Input, options: ConvertOptions, names: tuple[str, ...]) -> dict[str, str]:
+    """What is known before the first byte is read."""
+    session = opened.session
+    scale = databento.PRICE_DECIMALS if options.naming is Naming.DATABENTO else session.price_decimals
+    return {
+        "trident.schema": SCHEMA_VERSION,
+        "trident.version": __version__,
+        "trident.created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "trident.source": Path(opened.source.name).name,
+        "trident.engines": json.dumps(opened.engines),
+        "trident.venue": session.venue,
+        "trident.session_date": session.date.isoformat() if session.date else "",
+        "trident.tz": session.tz,
+        "trident.midnight_utc_ns": str(session.midnight_ns()),
+        "trident.tables": ",".join(names),
+        "trident.symbols": ",".join(options.symbols) or "all",
+        "trident.naming": options.naming.value,
+        "trident.price": options.prices.value,
+        "trident.price_scale": str(scale),
+        "trident.qty_scale": str(session.qty_decimals),
+    }
+
+
+def _outcome(stats: RunStats, rows: Mapping[str, int]) -> dict[str, str]:
+    """What is known at the end."""
+    return {
+        "trident.messages": str(stats.events),
+        "trident.counts": json.dumps(stats.counts),
+        "trident.anomalies": json.dumps(stats.anomalies.to_json()),
+        "trident.live_orders": str(stats.live_orders),
+        "trident.book_digest": stats.digest,
+        "trident.complete": str(not stats.cut).lower(),
+        "trident.rows": json.dumps(rows),
+    }
+
+
+def _write_summary(folder: Path, done: Converted) -> None:
+    part = folder / f".{SUMMARY}.part"
+    part.write_text(json.dumps(done.to_json(), indent=2, default=str) + "\n")
+    os.replace(part, folder / SUMMARY)
+
+
+class _Md5:
+    """MD5 of a file as it lies there, compressed or not, by a thread beside the run; nothing for a pipe."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._digest, self._stop = "", threading.Event()
+        self._thread = threading.Thread(target=self._read, args=(path,), name="trident-md5", daemon=True)
+        if path and path.is_file():
+            self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def result(self) -> dict[str, str]:
+        if self._thread.ident is not None:
+            self._thread.join()
+        return {"trident.source_md5": self._digest} if self._digest else {}
+
+    def _read(self, path: Path) -> None:
+        digest = hashlib.md5(usedforsecurity=False)
+        with open(path, "rb") as file:
+            while not self._stop.is_set() and (data := file.read(1 << 22)):
+                digest.update(data)
+        if not self._stop.is_set():
+            self._digest = digest.hexdigest()

@@ -1,0 +1,60 @@
+"""A feed read by a thread of its own: decompression goes on while the line works on the chunks before."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from typing import Final
+
+from trident_core.contracts import Chunk, Feed
+from trident_core.stats import Anomalies
+
+#: Chunks read and not yet taken.
+AHEAD: Final = 8
+
+
+class ReadAhead:
+    """A Feed with the chunks of another, up to AHEAD chunks early. Chunks are copied, for a feed may use its
+    buffer again. `anomalies` are the inner feed's and complete when the iteration has ended; the source's
+    `progress` runs ahead by the same chunks. Ending the iteration early stops the thread at its next chunk.
+    """
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self.protocol = feed.protocol
+        self.anomalies: Anomalies = feed.anomalies
+
+    @classmethod
+    def detect(cls, head: bytes, name: str) -> int:
+        """No format of its own: never chosen by its bytes."""
+        return 0
+
+    def __iter__(self) -> Iterator[Chunk]:
+        items: queue.Queue[Chunk | BaseException | None] = queue.Queue(AHEAD)
+        stop = threading.Event()
+        thread = threading.Thread(target=self._read, args=(items, stop), name="trident-read", daemon=True)
+        thread.start()
+        try:
+            while (item := items.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            stop.set()
+            while thread.is_alive():  # it may wait for room
+                try:
+                    items.get(timeout=0.02)
+                except queue.Empty:
+                    continue
+
+    def _read(self, items: queue.Queue[Chunk | BaseException | None], stop: threading.Event) -> None:
+        try:
+            for chunk in self._feed:
+                items.put(chunk._replace(data=chunk.data.copy()))
+                if stop.is_set():
+                    return
+        except BaseException as error:  # raised by the thread that iterates
+            items.put(error)
+        else:
+            items.put(None)

@@ -1,0 +1,141 @@
+"""From the line's batches to the tables that were asked for: the observer behind `trident convert`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from trident_core.dtypes import Effects, Events, Tops
+from trident_core.session import Session
+from trident_core.tables import databento
+from trident_core.tables.candles import Bars, BarSpec
+from trident_core.tables.catalog import TABLES, Batch, Naming, TableSpec
+from trident_core.tables.common import Table
+from trident_core.tables.ladder import Ladder
+from trident_core.tables.lives import OrderLives
+from trident_core.tables.prints import trades
+from trident_core.tables.tap import TappedParser
+from trident_core.tables.voids import PrintLog
+
+#: Called with the name of a table and rows of it.
+Put = Callable[[str, Table], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """`depth`: levels of `depth`. `bars`: kinds of bar. `start`: leave out rows earlier than this time of
+    day, ns (books are built from the beginning all the same). `folder`: where the log of prints may spill."""
+
+    depth: int = 10
+    bars: tuple[str, ...] = ("1m",)
+    start: int = 0
+    naming: Naming = Naming.TRIDENT
+    folder: Path | None = None
+
+
+class Collector:
+    """An Observer that makes tables. `finish` gives what only the end of the input can: prints, bars, orders.
+
+    `tap` is needed by tables whose spec has `typed`. Memory: that of `OrderLives`, `Ladder`, `Bars` and
+    `PrintLog`, as far as their tables are asked for. Any split into batches gives the same rows.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        tables: dict[str, TableSpec],
+        put: Put,
+        *,
+        options: TableOptions | None = None,
+        tap: TappedParser | None = None,
+    ) -> None:
+        self._session, self._tables, self._put, self._tap = session, tables, put, tap
+        self._options = options = options or TableOptions()
+        self._from = session.midnight_ns() + options.start
+        self._lives = OrderLives(session) if "orders" in tables else None
+        self._levels = 10 if "mbp-10" in tables else options.depth
+        self._ladder = Ladder(session, self._levels) if tables.keys() & {"depth", "mbp-10"} else None
+        self._bars = self._make_bars()
+        native = options.naming is Naming.TRIDENT
+        self._keeps_prints = native and "trades" in tables
+        self._prints = PrintLog(options.folder) if self._keeps_prints or self._bars else None
+        self.voided = 0
+
+    def _make_bars(self) -> dict[str, tuple[Bars, int]]:
+        """Table name -> its builder, and its rtype in Databento's numbers."""
+        made = {}
+        if "bars" in self._tables:
+            for text in dict.fromkeys(self._options.bars):
+                spec = BarSpec.parse(text)
+                made[f"bars_{spec.text}"] = (Bars(self._session, spec), -1)
+        for name in self._tables:
+            if name.startswith("ohlcv-"):
+                bars = Bars(self._session, BarSpec.parse(name.removeprefix("ohlcv-")))
+                made[name] = (bars, databento.RTYPES[name])
+        return made
+
+    def __call__(self, events: Events, tops: Tops, effects: Effects) -> None:
+        """See `trident_core.pipeline.Observer`."""
+        typed = self._tap.take() if self._tap else {}
+        batch = Batch(self._session, events, tops, effects, typed)
+        present = np.bincount(events["type"], minlength=256)
+        for name, spec in self._tables.items():
+            if spec.make and (not spec.types or any(present[ord(letter)] for letter in spec.types)):
+                self._give(name, spec.make(batch), whole_day=spec.whole_day)
+        if self._lives:
+            self._give("orders", self._lives.apply(events, effects, tops))
+        if self._ladder:
+            rows = self._ladder.apply(events, effects, tops)
+            if "depth" in self._tables:
+                self._give("depth", rows)
+            if "mbp-10" in self._tables:
+                rows = databento.mbp_n(rows, 10, events, effects, tops, self._session)
+                self._give("mbp-10", rows)
+        if self._prints and any(present[ord(letter)] for letter in "ECPQB"):
+            self._prints.append(trades(events, effects, self._session, tops))
+
+    def finish(self) -> None:
+        """Give the rows that had to wait for the end of the input, and forget everything."""
+        if self._lives:
+            self._give("orders", self._lives.finish())
+        if self._prints:
+            for rows in self._prints.read():
+                if self._keeps_prints:
+                    self._give("trades", rows)
+                kept = rows[rows["ts_event"] >= self._from]
+                for name, (bars, _) in self._bars.items():
+                    self._give_bars(name, bars.apply(kept))
+            self.voided = self._prints.voided
+            for name, (bars, _) in self._bars.items():
+                self._give_bars(name, bars.finish())
+        self.close()
+
+    def close(self) -> None:
+        """Give up: nothing is given any more."""
+        if self._prints:
+            self._prints.close()
+
+    def _give(self, name: str, rows: Table, *, whole_day: bool = False) -> None:
+        if self._options.start and not whole_day:
+            rows = rows[rows["ts_event"] >= self._from]
+        if len(rows):
+            self._put(name, rows)
+
+    def _give_bars(self, name: str, rows: Table) -> None:
+        rtype = self._bars[name][1]
+        if len(rows):
+            self._put(name, rows if rtype < 0 else databento.ohlcv(rows, rtype, self._session))
+
+
+def typed_types(tables: dict[str, TableSpec]) -> str:
+    """The types whose typed rows these tables need."""
+    return "".join(spec.typed for spec in tables.values())
+
+
+def names_of(tables: dict[str, TableSpec], bars: tuple[str, ...]) -> tuple[str, ...]:
+    """The names that `Put` is called with: those of the tables, `bars` once for each kind."""
+    kinds = [f"bars_{BarSpec.parse(text).text}" for text in dict.fromkeys(bars)]
+    return tuple(n for name in tables for n in (kinds if tables[name] is TABLES["bars"] else [name]))
