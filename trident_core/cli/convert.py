@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trident_core.cli import common
-from trident_core.cli.output import emit, number, progress, render_anomalies, table
+from trident_core.cli.output import coloured, emit, number, progress, render_anomalies, table
 from trident_core.errors import UsageError
 from trident_core.session import parse_time
 
@@ -112,7 +112,7 @@ def _render(out: Console, done: Converted) -> None:
 
     stats = done.stats
     if stats.interrupted:
-        out.print("[yellow]interrupted: no table was written[/]")
+        out.print(coloured(("interrupted: no table was written", "yellow")))
         return
     rows = table(f"{stats.source} → {done.folder}", "table", ">rows", ">MB", "~file")
     for name, count in done.rows.items():
