@@ -1,5 +1,5 @@
 """`python -m trident_core.cli`: the same as the `trident` script."""
 
-from trident_core.cli.main import main
+from trident_core.cli.entry import main
 
 main()

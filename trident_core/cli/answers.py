@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from trident_core.cli.output import number, table
+from trident_core.cli.output import number, printable, table
 from trident_core.session import format_price, format_time, parse_time
 from trident_core.tables import trades
 
@@ -120,7 +122,7 @@ def ask(snapshot: Snapshot, engine: Query, watch: DayWatch) -> list[Answer]:
     symbols = [watch.session.directory.symbol(locate) for locate in watch.busiest()]
     busiest = symbols[0] if symbols else "A"
     questions: list[tuple[str, dict[str, str]]] = [
-        (f"every event of {busiest}", {"symbol": f"^{busiest}$"}),
+        (f"every event of {busiest}", {"symbol": f"^{re.escape(busiest)}$"}),
         ("executions of symbols from A to M", {"symbol": "^[A-M]", "types": "[EC]"}),
         ("orders attributed to a firm", {"mpid": "^[A-Z]{4}$", "types": "F"}),
         ("halts, pauses and crosses", {"types": "[HJKQhW]"}),
@@ -130,7 +132,7 @@ def ask(snapshot: Snapshot, engine: Query, watch: DayWatch) -> list[Answer]:
         began = time.perf_counter()
         count = find(snapshot, engine, **criteria).count()  # type: ignore[arg-type]
         names = {"symbol": "--symbol", "types": "--type", "mpid": "--mpid"}
-        options = " ".join(f"{names[key]} '{value}'" for key, value in criteria.items())
+        options = " ".join(f"{names[key]} {shlex.quote(value)}" for key, value in criteria.items())
         answers.append(Answer(options, question, count, time.perf_counter() - began))
     return answers
 
@@ -170,4 +172,4 @@ def render_answers(out: Console, store: str, answers: list[Answer]) -> None:
         rows.add_row(answer.question, number(answer.count), f"{answer.seconds * 1e3:.1f}")
     out.print(rows)
     for answer in answers:
-        print(f"  trident query {store} {answer.options} --count")
+        print(f"  trident query {shlex.quote(printable(store))} {printable(answer.options)} --count")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from pathlib import Path
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -35,7 +35,9 @@ Date = Annotated[
 Lenient = Annotated[
     bool, typer.Option("--lenient", help="Accept zeroed lengths (files) and zeroed headers (captures).")
 ]
-Port = Annotated[int | None, typer.Option("--port", help="Of a capture, only this UDP or TCP port.")]
+Port = Annotated[
+    int | None, typer.Option("--port", min=1, max=65_535, help="Of a capture, only this UDP or TCP port.")
+]
 Symbols = Annotated[str, typer.Option("--symbols", help="Only these symbols: AAPL,MSFT,…")]
 At = Annotated[str | None, typer.Option("--at", help="Stop at this time of day: 10:31:07.5")]
 

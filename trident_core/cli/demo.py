@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -79,7 +80,8 @@ def demo(
     emit(data, as_json=json, render=lambda shown: render_answers(shown, str(out / "store"), answers))
     if not json:
         symbol = watch.to_json()[0]["symbol"] if watch.busiest() else "AAPL"
-        print(f"  trident replay {file} --symbols {symbol} --at 10:31:07.5\n  trident --help")
+        print(f"  trident replay {shlex.quote(file)} --symbols {shlex.quote(symbol)} --at 10:31:07.5")
+        print("  trident --help")
     if stats.interrupted:
         raise typer.Exit(130)
     if not report.ok:

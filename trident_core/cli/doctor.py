@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trident_core.cli import common
-from trident_core.cli.output import emit, table
+from trident_core.cli.output import coloured, emit, table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -117,5 +117,5 @@ def _render(out: Console, checks: list[dict[str, Any]]) -> None:
     colour = {"ok": "green", "note": "yellow", "problem": "red"}
     for check in checks:
         verdict = check["verdict"]
-        rows.add_row(check["check"], check["value"], f"[{colour[verdict]}]{verdict}[/]", check["hint"])
+        rows.add_row(check["check"], check["value"], coloured((verdict, colour[verdict])), check["hint"])
     out.print(rows)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import typer
+
 from trident_core.cli import common
 from trident_core.cli.output import emit, number, progress, render_anomalies, table
 from trident_core.session import format_time
@@ -38,6 +40,8 @@ def info(
         opened.close()
     stats.engines = opened.engines
     emit(_data(stats, opened.session), as_json=json, render=lambda out: _render(out, stats, opened.session))
+    if stats.interrupted:
+        raise typer.Exit(130)
 
 
 def _data(stats: RunStats, session: Session) -> dict[str, object]:
@@ -54,6 +58,8 @@ def _data(stats: RunStats, session: Session) -> dict[str, object]:
 
 def _end_state(stats: RunStats) -> str:
     """How the input ends, in one phrase."""
+    if stats.interrupted:
+        return "not known: interrupted before the end"
     if stats.anomalies.count("malformed"):
         return "at bytes that cannot be framed"
     if stats.anomalies.count("torn_tail"):

@@ -11,11 +11,14 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Final
 
 import typer
 
-from trident_core.errors import TridentError
+from trident_core.cli import entry
+from trident_core.cli.output import discard_output, print_error
+from trident_core.errors import InputError, TridentError
 
 #: Built-in commands: name -> (module:function, summary), in the order of --help.
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -38,12 +41,15 @@ EXIT_INTERRUPTED: Final = 130
 
 
 def main() -> None:
-    """Entry point of the `trident` script."""
+    """Run the command that `sys.argv` names. The script's entry point is `trident_core.cli.entry:main`."""
+    entry.open_streams()
+    entry.interrupts_end_the_process()
     try:
-        app = build(sys.argv[1:])
+        build(sys.argv[1:])()
     except TridentError as error:
         _fail(error)
-    app()
+    except OSError as error:  # of --help and the like: standard output
+        _fail(_refused(error))
 
 
 def build(argv: list[str]) -> typer.Typer:
@@ -109,6 +115,7 @@ def guard(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
+        entry.interrupts_raise()
         try:
             function(*args, **kwargs)
             sys.stdout.flush()
@@ -118,24 +125,40 @@ def guard(function: Callable[..., None]) -> Callable[..., None]:
             print("interrupted", file=sys.stderr)
             raise typer.Exit(EXIT_INTERRUPTED) from None
         except BrokenPipeError:  # the reader of our output has gone (| head): not an error of ours
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard_output()
             raise typer.Exit(0) from None
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
+        except OSError as error:
+            _fail(_refused(error))
         except Exception as error:
             if os.environ.get("TRIDENT_DEBUG"):
                 raise
             print(f"error: a bug in Trident: {error!r}", file=sys.stderr)
             print("hint: set TRIDENT_DEBUG=1 for the traceback, and please report it", file=sys.stderr)
             raise typer.Exit(1) from None
+        finally:
+            entry.interrupts_end_the_process()
 
     return guarded
 
 
-def _fail(error: TridentError) -> None:
-    from trident_core.cli.output import print_error
+def _refused(error: OSError) -> InputError:
+    """What the operating system refused, for the user: no engine has made more of it."""
+    reason = error.strerror or str(error)
+    if error.filename is None:
+        made = InputError(reason, hint="is the disk, or what the output goes to, full or gone?")
+    else:
+        made = InputError(f"{os.fsdecode(error.filename)}: {reason}", hint="is the name what you meant?")
+    made.__cause__ = error
+    return made
 
+
+def _fail(error: TridentError) -> None:
     if os.environ.get("TRIDENT_DEBUG"):
         raise error
     print_error(error)
+    with suppress(OSError):
+        sys.stdout.flush()
+    discard_output()  # what cannot be flushed would be tried again, and complained of, at exit
     raise SystemExit(error.exit_code)

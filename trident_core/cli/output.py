@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
+    from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
     from rich.table import Table
+    from rich.text import Text
 
     from trident_core.errors import TridentError
     from trident_core.stats import RunStats
@@ -19,19 +22,60 @@ if TYPE_CHECKING:
 Advance = Callable[[int, int | None, int], None]
 
 
+def printable(text: str) -> str:
+    """`text` with what would steer a terminal, or cannot be encoded, as backslash escapes; newlines stay.
+
+    Names of files and of symbols are strangers' bytes.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def coloured(*parts: tuple[str, str]) -> Text:
+    """(text, colour) parts as one line. Strings are literal: brackets in them are a symbol's or a file's."""
+    from rich.text import Text
+
+    return Text.assemble(*((printable(text), colour) for text, colour in parts))
+
+
 def console(*, stderr: bool = False) -> Console:
-    """A rich console; made when needed, since importing rich costs more than most commands."""
+    """A rich console that takes strings literally; made when needed, for importing rich costs more than most
+    commands."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty())
+    class Literal(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(printable(text), **options)
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    stream = sys.stderr if stderr else sys.stdout
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")  # a terminal that has no → or … still gets the figures
+    return Literal(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=not stream.isatty())
 
 
 def emit(data: Any, *, as_json: bool, render: Callable[[Console], None]) -> None:
-    """Print `data` as JSON, or call `render` to print it for a reader."""
-    if as_json:
-        print(json.dumps(data, indent=2, default=str))
-    else:
-        render(console())
+    """Print `data` as JSON, or call `render` to print it for a reader.
+
+    A reader who has gone (| head) is no error; what the command says by its exit code still stands.
+    """
+    try:
+        if as_json:
+            print(json.dumps(data, indent=2, default=str))
+        else:
+            render(console())
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output()
+
+
+def discard_output() -> None:
+    """From now on standard output goes nowhere."""
+    with suppress(OSError, ValueError):  # not a file: captured by a caller
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def table(title: str, *columns: str) -> Table:
@@ -50,7 +94,17 @@ def table(title: str, *columns: str) -> Table:
                     column.no_wrap = False
             return super().__rich_console__(console, options)
 
-    made = Lossless(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+        def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+            """Every row is one row, whatever a name has in it."""
+            flat = (cell.replace("\n", "\\n") if isinstance(cell, str) else cell for cell in cells)
+            super().add_row(*flat, **options)
+
+    made = Lossless(
+        title=title.replace("\n", "\\n") or None,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+    )
     made.pad_edge = False
     for column in columns:
         justify: JustifyMethod = "right" if column[0] == ">" else "left"
@@ -90,12 +144,13 @@ def print_error(error: TridentError) -> None:
     """One line of what happened, one of what to do; the pattern with its caret for a pattern."""
     from trident_core.errors import PatternError
 
-    out = sys.stderr
-    if isinstance(error, PatternError):
-        print(error.caret(), file=out)
-    print(f"error: {error.message}", file=out)
-    if error.hint:
-        print(f"hint: {error.hint}", file=out)
+    with suppress(OSError):  # nobody reads it: the exit code remains
+        if isinstance(error, PatternError):
+            print(printable(error.caret()), file=sys.stderr)
+        for name, text in (("error", error.message), ("hint", error.hint)):
+            if text:
+                line = printable(text).replace("\n", "\\n")
+                print(f"{name}: {line}", file=sys.stderr)
 
 
 def anomaly_rows(anomalies: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str, str]]:
@@ -134,7 +189,7 @@ def render_run(out: Console, stats: RunStats) -> None:
     out.print(rows)
     render_anomalies(out, stats.anomalies.to_json())
     if stats.interrupted:
-        out.print("[yellow]interrupted: the figures are those up to the interruption[/]")
+        out.print(coloured(("interrupted: the figures are those up to the interruption", "yellow")))
 
 
 def render_anomalies(out: Console, anomalies: Mapping[str, Mapping[str, Any]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trident_core.cli import common
-from trident_core.cli.output import emit, table
+from trident_core.cli.output import coloured, emit, table
 from trident_core.contracts import EngineSpec, Kind
 from trident_core.errors import PluginError
 from trident_core.plugins import OWN_DISTRIBUTION, Registry, registry
@@ -68,7 +68,7 @@ def _render(out: Console, rows: list[dict[str, Any]]) -> None:
         "", "kind", "name", "status", "selected", *(["contract", "~from"] * strangers), "~what it is"
     )
     for row in rows:
-        status = "ok" if row["status"] == "ok" else f"[red]{row['status']}[/]"
+        status = "ok" if row["status"] == "ok" else coloured((row["status"], "red"))
         able = f" ({', '.join(row['capabilities'])})" if row["capabilities"] else ""
         origin = [row["contract"], f"{row['distribution']} {row['version']}"] * strangers
         shown.add_row(row["kind"], row["name"], status, row["selected_by"], *origin, row["summary"] + able)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trident_core.cli import common
-from trident_core.cli.output import emit, number, progress, render_run, table
+from trident_core.cli.output import coloured, emit, number, progress, render_run, table
 from trident_core.session import format_price
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from trident_core.contracts import Book
     from trident_core.dtypes import Levels
@@ -119,12 +120,13 @@ def depth_table(title: str, bids: Levels, asks: Levels, decimals: int) -> Table:
     """Bids on the left, asks on the right, best first."""
     rows = table(title, ">orders", ">qty", ">bid", ">ask", ">qty", ">orders")
     for n in range(max(len(bids), len(asks))):
-        left, right = ["", "", ""], ["", "", ""]
+        left: list[str | Text] = ["", "", ""]
+        right: list[str | Text] = ["", "", ""]
         if n < len(bids):
-            price = format_price(bids["price"][n], decimals)
-            left = [number(bids["count"][n]), number(bids["qty"][n]), f"[green]{price}[/]"]
+            price = coloured((format_price(bids["price"][n], decimals), "green"))
+            left = [number(bids["count"][n]), number(bids["qty"][n]), price]
         if n < len(asks):
-            price = format_price(asks["price"][n], decimals)
-            right = [f"[red]{price}[/]", number(asks["qty"][n]), number(asks["count"][n])]
+            price = coloured((format_price(asks["price"][n], decimals), "red"))
+            right = [price, number(asks["qty"][n]), number(asks["count"][n])]
         rows.add_row(*left, *right)
     return rows

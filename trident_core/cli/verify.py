@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from trident_core.cli import common
-from trident_core.cli.output import emit, number, table
+from trident_core.cli.output import coloured, emit, number, table
 from trident_core.contracts import Kind, Verification
 from trident_core.errors import StoreError
 from trident_core.plugins import registry
@@ -43,11 +43,11 @@ def verify_store(path: Path, engine: str | None) -> Verification:
 
 def render_report(out: Console, path: Path, report: Verification) -> None:
     """The verdict, and a table of the findings."""
-    verdict = "[green]sound[/]" if report.ok else "[red]damaged[/]"
-    out.print(
-        f"{path}: {verdict}, {number(report.events)} events up to seq {number(report.last_seq)} "
-        f"in {number(report.bytes)} bytes"
+    verdict = ("sound", "green") if report.ok else ("damaged", "red")
+    size = (
+        f"{number(report.events)} events up to seq {number(report.last_seq)} in {number(report.bytes)} bytes"
     )
+    out.print(coloured((f"{path}: ", ""), verdict, (f", {size}", "")))
     if report.findings:
         rows = table("findings", "severity", "file", ">offset", "events", "~problem")
         for f in report.findings:
