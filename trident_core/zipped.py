@@ -40,8 +40,10 @@ class ZipMember:
             self.codec = Codec("zip", (b"",), lambda _: _DeflateMember(info), (zlib.error,))
         self._stream = stream
         self._left = self.size
-        stream.seek(info.header_offset)
-        header = stream.read(_LOCAL_HEADER.size)
+        header = b""
+        if 0 <= info.header_offset < 1 << 63:  # a damaged list of members may say anything
+            stream.seek(info.header_offset)
+            header = stream.read(_LOCAL_HEADER.size)
         if len(header) < _LOCAL_HEADER.size or header[:4] != MAGIC:
             raise _damaged(path, "a member is not where the list of members says")
         name_bytes, extra_bytes = _LOCAL_HEADER.unpack(header)[-2:]
@@ -83,8 +85,15 @@ class _DeflateMember:
 def _choose(path: Path, stream: BinaryIO) -> zipfile.ZipInfo:
     try:
         with zipfile.ZipFile(stream) as archive:
-            members = [info for info in archive.infolist() if not info.is_dir()]
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
+            members = [info for info in archive.infolist() if not info.filename.endswith("/")]
+    except (
+        zipfile.BadZipFile,
+        NotImplementedError,
+        ValueError,
+        OverflowError,
+        OSError,
+        struct.error,
+    ) as error:
         raise _damaged(path, str(error)) from None
     chosen = members
     if len(members) > 1:

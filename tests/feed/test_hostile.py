@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import random
 import struct
 import tracemalloc
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 from trident_core.contracts import FeedOptions
 from trident_core.errors import InputError
 from trident_core.session import Session
-from trident_core.source import Source
+from trident_core.source import Source, open_source
 from trident_core.stats import KNOWN_ANOMALIES, Anomalies
 from trident_feed.capture import CaptureFeed
 from trident_feed.files import ItchFileFeed, SoupFileFeed
@@ -253,3 +255,26 @@ def test_a_day_file_is_read_in_bounded_memory(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert total == path.stat().st_size
     assert peak < 4 << 20
+
+
+def test_a_damaged_list_of_members_of_a_zip(tmp_path: Path) -> None:
+    """Offsets that are negative or beyond the file, empty names, cut records: read, or one line."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("x", bytes(range(256)) * 4)
+    data, rng = archive.getvalue(), random.Random(5)
+    directory = data.index(b"PK\x01\x02")
+    path = tmp_path / "day.zip"
+    refused = 0
+    for _ in range(3_000):
+        damaged = bytearray(data)
+        for _ in range(rng.choice((1, 2, 4, 20))):
+            damaged[rng.randrange(directory, len(data))] = rng.choice((0, 1, 0x80, 255, rng.randrange(256)))
+        path.write_bytes(damaged)
+        try:
+            with open_source(path) as source:
+                while source.read(1 << 16):
+                    pass
+        except InputError as error:
+            refused += one_line(error)
+    assert 0 < refused < 3_000
