@@ -75,10 +75,19 @@ class Layout:
         self._kinds = {name: column_of(name, dtype[name]) for name in self._names}
         self.schema = self._schema()
 
-    def text_columns(self) -> list[str]:
-        """The columns worth a dictionary in Parquet."""
-        fields = self.schema
-        return [f.name for f in fields if pa.types.is_dictionary(f.type) or pa.types.is_string(f.type)]
+    def repetitive(self) -> list[str]:
+        """The columns worth a dictionary in Parquet: texts, symbols, sizes and counts."""
+        texts = [f.name for f in self.schema if pa.types.is_dictionary(f.type) or pa.types.is_string(f.type)]
+        numbers = [n for n in self._names if self._kinds[n] is Column.SYMBOL or "_sz" in n or "_ct" in n]
+        return texts + numbers
+
+    def ordered(self) -> list[str]:
+        """The columns by which a reader may skip row groups: times, sequence numbers, symbols."""
+        return [
+            name
+            for name in self._names
+            if self._kinds[name] in (Column.TIME, Column.SYMBOL) or name in ("seq", "sequence")
+        ]
 
     def _schema(self) -> Any:
         fields = []
@@ -106,37 +115,37 @@ class Layout:
             return pa.field(name, pa.decimal128(DECIMAL_DIGITS, decimals))
         return pa.field(name, pa.from_numpy_dtype(self.dtype[name]), metadata={"scale": str(decimals)})
 
-    def batch(self, rows: Table, symbols: Symbols) -> Any:
-        """A RecordBatch of `schema`."""
+    def batch(self, parts: list[Table], symbols: Symbols) -> Any:
+        """A RecordBatch of `schema` with the rows of all `parts` (one or more), one after the other."""
         columns = []
         for name in self._names:
             kind = self._kinds[name]
-            values = np.ascontiguousarray(rows[name])
+            values = _joined(parts, name)
             if kind is Column.TIME:
                 columns.append(_times(values, optional=name != "ts_event"))
             elif kind is Column.TEXT:
                 columns.append(_texts(values))
             elif kind in (Column.PRICE, Column.PRICE8):
                 decimals = 8 if kind is Column.PRICE8 else self._decimals
-                columns.append(self._price(values, decimals, self._absent(rows, name, values)))
+                columns.append(self._price(values, decimals, self._absent(parts, name, values)))
             else:
                 columns.append(pa.array(values))
             if kind is Column.SYMBOL:
                 columns.append(_symbols(values, symbols))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _absent(self, rows: Table, name: str, values: NDArray[Any]) -> NDArray[np.bool_] | None:
+    def _absent(self, parts: list[Table], name: str, values: NDArray[Any]) -> NDArray[np.bool_] | None:
         """Which prices there are none of; None where that cannot be, or need not be known."""
         if self._prices is Prices.FIXED:
             return None
         if self._undefined:
             return np.asarray(values == UNDEF_PRICE)
         if count := count_of(name):
-            return np.asarray(rows[count] == 0)
+            return np.asarray(_joined(parts, count) == 0)
         if name.endswith("_px"):
             return np.asarray(values == 0)
         if name == "price" and "voided" in self._names:
-            return np.asarray(rows["kind"] == b"B")
+            return np.asarray(_joined(parts, "kind") == b"B")
         return None
 
     def _price(self, values: NDArray[Any], decimals: int, absent: NDArray[np.bool_] | None) -> Any:
@@ -155,6 +164,10 @@ class Layout:
         return pa.Array.from_buffers(
             pa.decimal128(DECIMAL_DIGITS, decimals), len(values), [validity, pa.py_buffer(wide)]
         )
+
+
+def _joined(parts: list[Table], name: str) -> NDArray[Any]:
+    return np.concatenate([part[name] for part in parts])
 
 
 def _times(values: NDArray[np.int64], *, optional: bool) -> Any:

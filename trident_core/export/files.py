@@ -73,7 +73,7 @@ class _Parquet:
         dense = [name for name in ("ts_event", "seq", "sequence") if name in names]
         self._writer = pq.ParquetWriter(
             path, schema, compression="zstd", compression_level=ZSTD_LEVEL,
-            use_dictionary=layout.text_columns(),
+            use_dictionary=layout.repetitive(), write_statistics=layout.ordered(),
             column_encoding=dict.fromkeys(dense, "DELTA_BINARY_PACKED"),
         )  # fmt: skip
 

@@ -54,7 +54,7 @@ class TableFolder:
         self._parts: list[TableFile] = []
         self._made: list[Path] = []
         self._error: BaseException | None = None
-        self._queue: queue.Queue[tuple[str, Table, Symbols] | None] = queue.Queue(WAITING)
+        self._queue: queue.Queue[tuple[str, list[Table], Symbols] | None] = queue.Queue(WAITING)
         self._make(folder)
         self._thread = threading.Thread(target=self._run, name="trident-tables", daemon=True)
         self._thread.start()
@@ -103,12 +103,12 @@ class TableFolder:
         gathered, self._gathered[name] = self._gathered[name], []
         self._bytes[name] = 0
         if gathered:
-            self._hand_over(name, np.concatenate(gathered) if len(gathered) > 1 else gathered[0])
+            self._hand_over(name, gathered)
 
-    def _hand_over(self, name: str, rows: Table) -> None:
+    def _hand_over(self, name: str, parts: list[Table]) -> None:
         while self._error is None:
             try:
-                self._queue.put((name, rows, self._symbols.current()), timeout=0.5)
+                self._queue.put((name, parts, self._symbols.current()), timeout=0.5)
                 return
             except queue.Full:
                 continue
@@ -132,19 +132,19 @@ class TableFolder:
                 except BaseException as error:  # handed to the thread that puts
                     self._error = error
 
-    def _write(self, name: str, rows: Table, symbols: Symbols) -> None:
+    def _write(self, name: str, parts: list[Table], symbols: Symbols) -> None:
         layout = self._layouts[name]
         if not self._by_symbol:
-            self._file(name).write(layout.batch(rows, symbols))
+            self._file(name).write(layout.batch(parts, symbols))
             return
-        for symbol, part in _partitions(rows, symbols):
+        for symbol, part in _partitions(np.concatenate(parts), symbols):
             folder = self._folder / name / f"symbol={symbol}"
             self._make(folder)
             number = sum(1 for _ in folder.glob(f".part-*.{self._form}.part"))
             path = folder / f"part-{number:05d}.{self._form}"
             file = TableFile(path, layout, self._form, self._metadata)
             self._parts.append(file)
-            file.write(layout.batch(part, symbols))
+            file.write(layout.batch([part], symbols))
             file.close({})
 
     def _file(self, name: str) -> TableFile:

@@ -7,9 +7,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_core.dtypes import EFFECT, TOP, Effects, EventFlag, Events, Tops
+from trident_core.dtypes import EFFECT, TOP, Effects, Events, Tops
 from trident_core.session import Session
-from trident_core.tables.common import HEAD, NO_LETTER, Table, applied, check, fill_head, is_any, letters
+from trident_core.tables.common import HEAD, NO_LETTER, Table, check, fill_head, is_any, letters
+from trident_core.tables.scan_kernel import printing
 
 #: Prints and their voids. `side` and `order_id` are the resting order's (E, C).
 TRADE: Final = np.dtype(
@@ -30,12 +31,11 @@ def trades(events: Events, effects: Effects, session: Session, tops: Tops | None
     Raises UsageError for arrays of another dtype or length.
     """
     check(events, (effects, EFFECT), (tops, TOP))
+    chosen = np.empty(len(events), np.int64)
+    chosen = chosen[: printing(events, effects, chosen)]
+    events, effects = events[chosen], effects[chosen]
     kind = events["type"]
-    unprintable = (events["flags"] & EventFlag.NON_PRINTABLE) != 0
-    executed = ((kind == ord("E")) | ((kind == ord("C")) & ~unprintable)) & applied(effects)
-    chosen = np.flatnonzero(executed | is_any(kind, "PQB"))
-    events, effects, executed = events[chosen], effects[chosen], executed[chosen]
-    kind = events["type"]
+    executed = is_any(kind, "EC")
     rows = np.zeros(len(chosen), TRADE)
     fill_head(rows, events, session)
     if tops is not None:

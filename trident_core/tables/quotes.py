@@ -6,9 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from trident_core.dtypes import TOP, Events, TopFlag, Tops
+from trident_core.dtypes import TOP, Events, Tops
 from trident_core.session import Session
-from trident_core.tables.common import HEAD, Table, check, fill_head
+from trident_core.tables.common import HEAD, Table, check
+from trident_core.tables.scan_kernel import changed_quotes
 
 #: Best bid and offer: price, size (total quantity) and count (orders) of both sides.
 BBO: Final = np.dtype(
@@ -26,11 +27,6 @@ def bbo(events: Events, tops: Tops, session: Session) -> Table:
     `events` EVENT[n] and `tops` TOP[n] are those of one `Book.apply`. Raises UsageError for other arrays.
     """
     check(events, (tops, TOP))
-    changed = tops[(tops["flags"] & TopFlag.CHANGED) != 0]
-    rows = np.zeros(len(changed), BBO)
-    fill_head(rows, changed, session)
-    for side in ("bid", "ask"):
-        rows[f"{side}_px"] = changed[f"{side}_price"]
-        rows[f"{side}_sz"] = changed[f"{side}_qty"]
-        rows[f"{side}_ct"] = changed[f"{side}_count"]
-    return rows
+    rows = np.empty(len(tops), BBO)
+    count = changed_quotes(tops, np.uint64(session.midnight_ns()), rows)
+    return rows[:count].copy()
