@@ -19,6 +19,7 @@ import numpy as np
 from trident_core.contracts import Book, ByteSource, Feed, Parser, Store
 from trident_core.decode import decode
 from trident_core.dtypes import EFFECT, EVENT, TOP, Effects, Events, Tops
+from trident_core.errors import UsageError
 from trident_core.session import Session
 from trident_core.stats import RunStats
 
@@ -37,7 +38,8 @@ SYNC_INTERVAL_S: Final = 1.0
 class LineOptions:
     """`symbols`: apply and store only these (and messages of no symbol); empty means all. `until`: stop
     before the first event later than this time of day, ns. `batch` and `ring_capacity` are in events.
-    `resume_after`: do not store events up to this seq (they are in the store already)."""
+    `resume_after`: do not store events up to this seq (they are in the store already). `resume_event`:
+    EVENT[1], the store's last event; the input must have it too, byte for byte, or it is another input."""
 
     symbols: tuple[str, ...] = ()
     until: int | None = None
@@ -45,6 +47,7 @@ class LineOptions:
     ring_capacity: int = RING_CAPACITY
     sync_interval_s: float = SYNC_INTERVAL_S
     resume_after: int = 0
+    resume_event: Events | None = None
 
 
 class Line:
@@ -67,6 +70,7 @@ class Line:
         self.stats = RunStats(source=source.name)
         self._progress, self._observer = progress, observer
         self._keep = _SymbolFilter(parser.session, self.options.symbols)
+        self._resumption = _Resumption(source.name, self.options.resume_event)
         self._type_counts = np.zeros(256, np.int64)
         self._tops = np.zeros(self.options.batch, TOP) if observer else None
         self._effects = np.zeros(self.options.batch, EFFECT) if observer else None
@@ -74,7 +78,8 @@ class Line:
     def run(self) -> RunStats:
         """Run to the end of the input. Ctrl-C ends it early: what was read is applied, stored and synced.
 
-        Raises what the feed or the store raises; the store is then still closed by its owner.
+        Raises what the feed or the store raises, and UsageError when the input does not have `resume_event`;
+        the store is then still closed by its owner.
         """
         writer: _Writer | None = None
         began = time.perf_counter()
@@ -106,6 +111,7 @@ class Line:
             self.stats.cut = last
             self._note(events)
             events = self._keep(events)
+            self._resumption.check(events)
             self._apply(events)
             applied = clock()
             stage["book"] += applied - parsed
@@ -117,6 +123,7 @@ class Line:
             if last:
                 return
             before = clock()
+        self._resumption.require_met()
 
     def _cut(self, events: Events) -> tuple[Events, bool]:
         """The events up to `until`, and whether that was the end."""
@@ -216,6 +223,37 @@ class _Writer:
         began = clock()
         self.durable_seq = self._store.sync()
         self.busy_s += clock() - began
+
+
+class _Resumption:
+    """Holds the input against the last event of the store that it is to continue."""
+
+    def __init__(self, source: str, event: Events | None) -> None:
+        self._source = source
+        self._event = event[:1] if event is not None and len(event) else None
+
+    def check(self, events: Events) -> None:
+        """Raises UsageError when the events go past the store's last one without having it."""
+        if self._event is None:
+            return
+        at = int(np.searchsorted(events["seq"], self._event["seq"][0]))
+        if at < len(events):
+            if events[at : at + 1].tobytes() != self._event.tobytes():
+                raise self._another(
+                    f"has another message where the store ends, at seq {self._event['seq'][0]}"
+                )
+            self._event = None
+
+    def require_met(self) -> None:
+        """Raises UsageError when the input is over and the store's last event did not come."""
+        if self._event is not None:
+            raise self._another(f"ends before the store does, at seq {self._event['seq'][0]}")
+
+    def _another(self, what: str) -> UsageError:
+        return UsageError(
+            f"{self._source} {what}: nothing was stored",
+            hint="resume with the input that the store was begun with, whole, and with the same options",
+        )
 
 
 class _SymbolFilter:

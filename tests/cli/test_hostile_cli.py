@@ -181,3 +181,16 @@ def test_interrupted_while_waiting_for_input(number: signal.Signals, command: st
     assert process.returncode == 130, err
     assert json.loads(out)["events"] > 0
     assert b"Traceback" not in err
+
+
+def test_resuming_with_another_input_stores_nothing(trident: Run, raw: bytes, tmp_path: Path) -> None:
+    """Else two days would be mixed in one store, and no check could ever tell."""
+    (tmp_path / "half").write_bytes(raw[: len(raw) // 2])
+    (tmp_path / "whole").write_bytes(raw)
+    (tmp_path / "shifted").write_bytes(raw[2 + int.from_bytes(raw[:2], "big") :])
+    (tmp_path / "short").write_bytes(raw[: len(raw) // 4])
+    half = json.loads(trident("run", "half", "store", "--json").stdout)["stored"]
+    for name, what in (("shifted", "another message"), ("short", "ends before the store does")):
+        assert what in one_line_error(trident("run", name, "store", "--resume"), 2)
+        assert json.loads(trident("verify", "store", "--json").stdout)["events"] == half
+    assert json.loads(trident("run", "whole", "store", "--resume", "--json").stdout)["stored"] == 6_000 - half

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trident_core.cli.output import Advance
+    from trident_core.dtypes import Events
     from trident_core.pipeline import Observer
     from trident_core.stats import RunStats
 
@@ -37,7 +38,7 @@ def run(
 ) -> None:
     """Drive FILE through feed, parser, book and ring into STORE, a folder that must not exist yet.
 
-    Ctrl-C leaves a valid store; `--resume` goes on from there.
+    Ctrl-C leaves a valid store; `--resume` goes on from there, with the same FILE only.
     """
     opened = common.open_input(
         file, feed=feed, parser=parser, book=book, date=date, lenient=lenient, port=port
@@ -65,7 +66,7 @@ def run_line(
     opened.engines["store"] = selection.spec.name
     try:
         with open_store(path, selection.load(), opened, resume=resume) as store:
-            options = LineOptions(resume_after=store.stats()["last_seq"] if resume else 0)
+            options = LineOptions(resume_after=store.stats()["last_seq"], resume_event=_last_event(store))
             line = Line(
                 opened.feed, opened.source, opened.parser, opened.book, store,
                 options=options, progress=advance, observer=observer,
@@ -75,6 +76,16 @@ def run_line(
         opened.close()
     stats.engines = opened.engines
     return stats
+
+
+def _last_event(store: Store) -> Events | None:
+    """EVENT[1]: where the store ends; None when it is empty."""
+    last = store.stats()["last_seq"]
+    snapshot = store.snapshot()
+    try:
+        return next((events.copy() for events in snapshot.scan(seq=(last, last))), None)
+    finally:
+        snapshot.close()
 
 
 class open_store:  # noqa: N801  # reads as a function
