@@ -19,7 +19,7 @@ import pytest
 
 from trident_core.errors import StoreError
 from trident_core.session import Session
-from trident_store.crashcheck import make_events, read_all
+from trident_store.crashcheck import PATH, make_events, read_all
 from trident_store.crashmodel import CrashFileSystem
 from trident_store.filesystem import OsFileSystem
 from trident_store.reference import ReferenceStore
@@ -298,22 +298,55 @@ def test_the_real_file_system_reads_past_short_reads(tmp_path: Path, monkeypatch
     files.close(handle)
 
 
-def test_creation_that_is_interrupted_says_so(opener: Any) -> None:
-    """Whatever is left of a creation that never returned: a working empty store, or a clear refusal."""
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left on device")], ids=["key", "disk"]
+)
+def test_creation_that_fails_can_be_tried_again(opener: Any, error: BaseException) -> None:
+    """Whichever call fails: a valid empty store is there, or nothing is in the way of another try."""
+    again = 0
+    for nth in range(1, 60):
+        files = CrashFileSystem(exists=False)
+        files.before = failing("", nth, error)
+        try:
+            opener("create", Session(), files)
+        except (KeyboardInterrupt, StoreError):
+            files.before = lambda call: None
+            names = files.list_directory(PATH) if files.exists else []
+            if "durable" not in names:
+                assert names == []
+                again += 1
+                opener("create", Session(), files).close()
+            assert len(read_all(opener("append", None, files))) == 0
+        else:
+            assert again > 5
+            return
+    pytest.fail("creation never ended")
+
+
+def test_creation_that_a_kill_ended_says_so(opener: Any) -> None:
+    """Without the time to remove what was left, the next opening tells what happened."""
     refusals: list[str] = []
     for nth in range(1, 60):
         files = CrashFileSystem(exists=False)
-        files.before = failing("", nth, KeyboardInterrupt())
+        calls = 0
+
+        def dies(call: str, nth: int = nth) -> None:
+            nonlocal calls
+            calls += 1
+            if calls >= nth:  # nothing works from here on
+                raise OSError(errno.EIO, "killed")
+
+        files.before = dies
         try:
             opener("create", Session(), files)
-        except KeyboardInterrupt:
+        except StoreError:
             files.before = lambda call: None
             if not files.exists:
                 continue
             try:
                 assert len(read_all(opener("append", None, files))) == 0
-            except StoreError as error:
-                refusals.append(str(error))
+            except StoreError as refusal:
+                refusals.append(str(refusal))
         else:
             assert len(refusals) > 5
             assert all("never finished" in each or "is not a store" in each for each in refusals)

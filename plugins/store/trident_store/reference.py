@@ -6,6 +6,7 @@ What it promises is in docs/contracts/store.md, its bytes are in docs/store-form
 from __future__ import annotations
 
 import dataclasses
+import errno
 import uuid
 from pathlib import Path
 from types import TracebackType
@@ -105,7 +106,9 @@ class ReferenceStore:
         except OSError as error:
             raise StoreError(
                 f"cannot create the store {self.path}: {error.strerror or error}",
-                hint="does the folder above it exist, and may you write there?",
+                hint="make room and try again"
+                if error.errno in (errno.ENOSPC, errno.EDQUOT)
+                else "does the folder above it exist, and may you write there?",
             ) from error
         self._writer.record(session.directory)
         self._writer.sync()

@@ -70,7 +70,10 @@ class LogWriter:
     # -- opening --
 
     def create(self, store_id: bytes, session_json: bytes) -> None:
-        """Make an empty store in a folder that is not there or empty. Raises StoreError, OSError."""
+        """Make an empty store in a folder that is not there or empty. Raises StoreError, OSError.
+
+        A creation that fails or is interrupted leaves no file behind, unless the process dies of it.
+        """
         files, folder = self._files, self._folder
         self.store_id = store_id
         try:
@@ -83,8 +86,23 @@ class LogWriter:
                 ) from None
         files.sync_directory(folder.parent)
         self._handles.append(files.lock(folder / LOCK_NAME))
-        if files.list_directory(folder) != [LOCK_NAME]:
-            raise StoreError(f"{folder} is being created by another process")
+        mine = [LOCK_NAME]
+        try:
+            if files.list_directory(folder) != mine:
+                mine = []
+                raise StoreError(f"{folder} is being created by another process")
+            mine = [MARK_NAME, segment_name(0), LOCK_NAME]  # to be removed in this order
+            self._lay_out(store_id, session_json)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                left = files.list_directory(folder)
+                for name in (name for name in mine if name in left):
+                    files.remove(folder / name)
+            raise
+
+    def _lay_out(self, store_id: bytes, session_json: bytes) -> None:
+        """The first segment with the session, then the mark."""
+        files, folder = self._files, self._folder
         self._log = self._new_segment(0, Position(), ())
         self._put(FrameKind.SESSION, session_json, 1, 0, 0)
         self._pad()
