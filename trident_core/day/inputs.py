@@ -1,0 +1,126 @@
+"""The input of a day: how to open it again, and what one pass over it found."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trident_core.contracts import Book, Capability, Kind, Parser
+from trident_core.decode import decode
+from trident_core.dtypes import Events
+from trident_core.plugins import registry
+from trident_core.readahead import ReadAhead
+from trident_core.session import Session
+from trident_core.stats import Anomalies
+from trident_core.tables.catalog import TABLES
+from trident_core.tables.common import Table
+from trident_core.tables.tap import TappedParser
+
+if TYPE_CHECKING:
+    from trident_core.cli.common import Opened
+
+#: Events that are decoded, applied and made into rows at once.
+BATCH = 1 << 14
+#: Letters whose typed rows some table needs.
+TYPED = "".join(spec.typed for spec in TABLES.values())
+
+
+class Read(NamedTuple):
+    """EVENT[n] in the order of the input, and typed rows of (at least) the same messages, by letter."""
+
+    events: Events
+    typed: dict[str, Table]
+
+
+@dataclass(slots=True)
+class Survey:
+    """What a pass over the whole input found. `voids`: u64, ascending, the match numbers that a B named."""
+
+    events: int = 0
+    first_ts: int = 0
+    last_ts: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    anomalies: Anomalies = field(default_factory=Anomalies)
+    engines: dict[str, str] = field(default_factory=dict)
+    voids: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input by its path and the options it is opened with."""
+
+    path: str
+    date: dt.date | None = None
+    lenient: bool = False
+    feed: str | None = None
+    parser: str | None = None
+    book: str | None = None
+    port: int | None = None
+
+    @property
+    def once(self) -> bool:
+        """Can it be read once only (standard input, a pipe)?"""
+        return self.path == "-" or (os.path.exists(self.path) and not os.path.isfile(self.path))
+
+    def open(self, *, with_book: bool = False) -> Opened:
+        """Open it: feed, source, session, parser, and a book if asked for. Raises as `open_feed`."""
+        from trident_core.cli.common import open_input
+
+        return open_input(
+            self.path, feed=self.feed, parser=self.parser, book=self.book,
+            date=self.date.isoformat() if self.date else None,
+            lenient=self.lenient, port=self.port, with_book=with_book,
+        )  # fmt: skip
+
+    def make_book(self, session: Session) -> Book:
+        """An empty book of the engine selected."""
+        book: Book = registry().select(Kind.BOOK, self.book).load()(session)
+        return book
+
+
+class Pass:
+    """One pass over an input. Iterating yields `Read`s whose events are valid until the next; then `survey`
+    says what was found, without the anomalies of a book. `close` it in any case."""
+
+    def __init__(self, source: Input, *, typed: str = "", with_book: bool = False) -> None:
+        self.opened = source.open(with_book=with_book)
+        self.session = self.opened.session
+        self.survey = Survey(engines=self.opened.engines)
+        self._parser, self._tap = _tapped(self.opened, typed, lenient=source.lenient)
+
+    def __iter__(self) -> Iterator[Read]:
+        survey, voids = self.survey, []
+        for events in decode(ReadAhead(self.opened.feed), self._parser, batch=BATCH):
+            if not survey.events:
+                survey.first_ts = int(events["ts"][0])
+            survey.events += len(events)
+            survey.last_ts = int(events["ts"][-1])
+            breaks = events["type"] == ord("B")
+            if breaks.any():
+                voids.append(events["ref2"][breaks])
+            yield Read(events, self._tap.take() if self._tap else {})
+        survey.voids = np.unique(np.concatenate([*voids, np.zeros(0, np.uint64)]))
+        survey.counts = {chr(t): int(n) for t, n in enumerate(self._parser.counts) if n}
+        for owner in (self.opened.source, self.opened.feed, self._parser):
+            survey.anomalies.merge(owner.anomalies)
+
+    def close(self) -> None:
+        """Close the input."""
+        self.opened.close()
+
+
+def _tapped(opened: Opened, types: str, *, lenient: bool) -> tuple[Parser, TappedParser | None]:
+    """The parser; with a tap if typed rows are asked for and the engine makes them."""
+    spec = registry().select(Kind.PARSER, opened.engines["parser"]).spec
+    if not types or Capability.TABLES not in spec.capabilities:
+        return opened.parser, None
+    made: Any = spec.load()
+    beside = Session(venue=opened.session.venue, protocol=opened.session.protocol)
+    tap = TappedParser(opened.parser, made(beside, lenient=lenient), types)
+    return tap, tap
