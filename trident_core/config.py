@@ -21,6 +21,7 @@ DEFAULTS: Final[Mapping[Kind, tuple[str, ...]]] = {
 }
 
 CONFIG_FILE: Final = "trident.toml"
+_EXAMPLE: Final = 'it may hold one table: [engines] with lines such as book = "reference"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +52,18 @@ def _read_engines(path: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path.name}: {error}") from None
+        raise UsageError(f"cannot read {path.name}: {error}", hint="it is a text file in UTF-8") from None
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path.name} is not TOML: {error}") from None
+        raise UsageError(f"{path.name} is not TOML: {error}", hint=_EXAMPLE) from None
     selectable = [kind.value for kind in Kind if kind is not Kind.COMMAND]
     unknown = [key for key in data if key != "engines"]
     engines = data.get("engines", {})
     if unknown or not isinstance(engines, dict):
         raise UsageError(
             f"{path.name} has an unknown entry {unknown[0] if unknown else 'engines'!r}",
-            hint='it may hold one table: [engines] with lines such as book = "reference"',
+            hint=_EXAMPLE,
         )
     for kind, name in engines.items():
         if kind not in selectable or not isinstance(name, str):

@@ -21,6 +21,8 @@ from trident_core.errors import PluginError, UsageError
 #: A longer message cannot be framed: counted `malformed`, reading stops (ITCH needs at most 65,537 bytes).
 MESSAGE_BYTES_MAX: Final = 1 << 20
 
+#: The highest number a feed may give: 64 bits then hold all that follow.
+SEQ_MAX: Final = 1 << 63
 #: How many bytes of the next chunk a cut message is offered first.
 _FIRST_STEP: Final = 64
 
@@ -43,7 +45,7 @@ def decode(
     Counted in `parser.anomalies`, at source offsets: `torn_tail` (a message cut by the end of the input, or
     by a chunk that has a `seq`), `bytes_after_end` (how many bytes follow an end-of-session mark, at the
     first of them), `malformed` (reading stops). Raises UsageError for a batch < 1, PluginError if the parser
-    makes no progress.
+    makes no progress or the feed numbers a chunk outside 1 to SEQ_MAX.
     """
     if batch < 1:
         raise UsageError(f"a batch holds at least one event, not {batch}")
@@ -97,6 +99,11 @@ class _Decoder:
     def take(self, chunk: Chunk) -> Iterator[Events]:
         """Parse a chunk; yield the batches that become full."""
         rest = chunk.data
+        if chunk.seq is not None and not 0 < chunk.seq <= SEQ_MAX:
+            raise PluginError(
+                f"the feed numbers a message {chunk.seq} (at offset {chunk.offset})",
+                hint=f"numbers are 1 to {SEQ_MAX}; the feed's author should mend it",
+            )
         if chunk.seq is not None and not self._ended:
             self._drop_cut()
             self._parser.next_seq = chunk.seq

@@ -183,13 +183,14 @@ class Registry:
 
     # --- answers
 
-    def registered(self, kind: Kind | None = None) -> list[Registered]:
+    def registered(self, kind: Kind | str | None = None) -> list[Registered]:
         """What is registered, by kind and name."""
         order = list(Kind)
+        kind = None if kind is None else Kind(kind)
         found = [r for (k, _), r in self._registered.items() if kind is None or k is kind]
         return sorted(found, key=lambda r: (order.index(r.spec.kind), r.spec.name))
 
-    def engines(self, kind: Kind) -> list[EngineSpec]:
+    def engines(self, kind: Kind | str) -> list[EngineSpec]:
         return [r.spec for r in self.registered(kind) if isinstance(r.spec, EngineSpec)]
 
     def commands(self) -> list[CommandSpec]:

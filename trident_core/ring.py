@@ -29,6 +29,8 @@ _CURSORS: Final = 48
 
 #: Looks at the other side's counter before a call gives up; Python then sleeps between calls.
 SPINS: Final = 64
+#: 64 GiB of slots: beyond it a wrong figure is likelier than a wish.
+CAPACITY_MAX: Final = 1 << 30
 #: Sleep between two tries of a waiting side, in seconds; doubles up to the second figure.
 _NAP_FIRST, _NAP_LAST = 20e-6, 1e-3
 
@@ -113,8 +115,8 @@ class Ring:
     """
 
     def __init__(self, capacity: int = 1 << 16) -> None:
-        if capacity < 2 or capacity & (capacity - 1):
-            raise UsageError(f"ring capacity {capacity} is not a power of two of at least 2")
+        if not 2 <= capacity <= CAPACITY_MAX or capacity & (capacity - 1):
+            raise UsageError(f"ring capacity {capacity} is not a power of two from 2 to {CAPACITY_MAX}")
         self.capacity = capacity
         self._slots: NDArray[np.uint64] = np.zeros((capacity, 8), np.uint64)
         self._cursors: NDArray[np.uint64] = np.zeros(_CURSORS, np.uint64)
@@ -126,8 +128,14 @@ class Ring:
         return int(self._cursors[HEAD]) - int(self._cursors[TAIL])
 
     def try_push(self, events: Events, start: int = 0) -> int:
-        """Push events[start:] as far as there is room; return how many."""
-        return int(_push(self._slots, self._cursors, _words(events), start, SPINS))
+        """Push events[start:] as far as there is room; return how many.
+
+        Raises UsageError for a start outside 0 to len(events).
+        """
+        words = _words(events)
+        if not 0 <= start <= len(events):
+            raise UsageError(f"cannot push from event {start} of {len(events)}")
+        return int(_push(self._slots, self._cursors, words, start, SPINS))
 
     def push(self, events: Events, *, give_up: Any = None) -> int:
         """Push all events, waiting for room; return how many. `give_up()` true ends the wait early."""
@@ -174,6 +182,11 @@ class Ring:
 
 def _words(events: Events) -> NDArray[np.uint64]:
     """An EVENT array as u64[n, 8], without a copy."""
-    if events.dtype != EVENT or events.ndim != 1 or not events.flags.c_contiguous:
+    if (
+        not isinstance(events, np.ndarray)
+        or events.dtype != EVENT
+        or events.ndim != 1
+        or not events.flags.c_contiguous
+    ):
         raise UsageError("the ring takes contiguous one-dimensional arrays of EVENT")
     return events.view(np.uint64).reshape(-1, 8)

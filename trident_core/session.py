@@ -103,10 +103,20 @@ class Session:
     directory: Directory = field(default_factory=Directory)
 
     def midnight_ns(self) -> int:
-        """UTC nanoseconds of the session's local midnight (0 when the date is not known)."""
+        """UTC nanoseconds of the session's local midnight (0 when the date is not known).
+
+        Raises UsageError for a time zone that is not known here, and for a date whose nanoseconds 64 bits do
+        not hold (before 1678, after 2261).
+        """
         if self.date is None:
             return 0
-        midnight = dt.datetime.combine(self.date, dt.time(), tzinfo=ZoneInfo(self.tz))
+        if not 1678 <= self.date.year <= 2261:
+            raise UsageError(f"{self.date} is beyond what 64 bits of nanoseconds hold", hint="1678 to 2261")
+        try:
+            zone = ZoneInfo(self.tz)
+        except (KeyError, ValueError, OSError):
+            raise UsageError(f"no time zone {self.tz!r} on this machine", hint="install tzdata?") from None
+        midnight = dt.datetime.combine(self.date, dt.time(), tzinfo=zone)
         return int(midnight.timestamp()) * 1_000_000_000
 
     def to_json(self) -> dict[str, Any]:

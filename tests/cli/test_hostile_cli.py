@@ -194,3 +194,17 @@ def test_resuming_with_another_input_stores_nothing(trident: Run, raw: bytes, tm
         assert what in one_line_error(trident("run", name, "store", "--resume"), 2)
         assert json.loads(trident("verify", "store", "--json").stdout)["events"] == half
     assert json.loads(trident("run", "whole", "store", "--resume", "--json").stdout)["stored"] == 6_000 - half
+
+
+@pytest.mark.parametrize(
+    "config", ["x =", "[engines]\nbook = 1", "[other]", "engines = 'x'", "\udcff"], ids=repr
+)
+def test_a_configuration_that_makes_no_sense(trident: Run, tmp_path: Path, config: str) -> None:
+    (tmp_path / "trident.toml").write_bytes(config.encode("utf-8", "surrogateescape"))
+    assert "trident.toml" in one_line_error(trident("verify", "nowhere"), 2)
+
+
+def test_debugging_that_is_off_is_off(trident: Run) -> None:
+    for value in ("", "0"):
+        one_line_error(trident("verify", "nowhere", env={"TRIDENT_DEBUG": value}), 4)
+    assert "Traceback" in trident("verify", "nowhere", env={"TRIDENT_DEBUG": "1"}).stderr

@@ -156,3 +156,7 @@ def test_commands_of_plugins_are_registered() -> None:
     spec = CommandSpec("hello", "json:loads", "says hello")
     found.add_plugin(plugin(lambda: [spec], "trident_register_commands"), "c", "stranger")
     assert found.commands() == [spec]
+
+
+def test_engines_of_a_kind_by_its_name() -> None:
+    assert registry().engines("store") == registry().engines(Kind.STORE) != []

@@ -108,3 +108,21 @@ def test_errors_say_where_and_what_next() -> None:
     damage = DamagedStoreError("bad CRC", file="0.seg", offset=64, first=3, last=None)
     assert "0.seg at offset 64, events 3 to unknown" in str(damage)
     assert str(TridentError("what", hint="do this")) == "what (do this)"
+
+
+@pytest.mark.parametrize("tz", ["Nowhere/X", "", "../../etc/passwd", "America", "x" * 5_000])
+def test_a_time_zone_that_is_not_known(tz: str) -> None:
+    with pytest.raises(UsageError, match="no time zone"):
+        Session(date=dt.date(2019, 12, 30), tz=tz).midnight_ns()
+
+
+@pytest.mark.parametrize("date", [dt.date.min, dt.date(1677, 12, 31), dt.date(2262, 1, 1), dt.date.max])
+def test_a_date_that_nanoseconds_do_not_reach(date: dt.date) -> None:
+    """Else 64-bit columns would wrap around, to another century."""
+    with pytest.raises(UsageError, match="64 bits"):
+        Session(date=date).midnight_ns()
+
+
+@pytest.mark.parametrize("date", [dt.date(1678, 1, 1), dt.date(2261, 12, 31)])
+def test_the_first_and_last_date_fit_with_a_whole_day(date: dt.date) -> None:
+    assert -(1 << 63) <= Session(date=date).midnight_ns() < (1 << 63) - 48 * 3600 * 10**9

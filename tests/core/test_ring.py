@@ -84,7 +84,7 @@ def test_read_only_events_can_be_pushed() -> None:
     assert ring.push(made) == 2
 
 
-@pytest.mark.parametrize("capacity", [0, 1, 3, -4])
+@pytest.mark.parametrize("capacity", [0, 1, 3, -4, 1 << 62])
 def test_a_capacity_that_is_no_power_of_two_is_refused(capacity: int) -> None:
     with pytest.raises(UsageError, match="power of two"):
         Ring(capacity)
@@ -95,3 +95,12 @@ def test_other_arrays_are_refused() -> None:
         Ring(4).push(np.zeros(3, TOP))
     with pytest.raises(UsageError, match="EVENT"):
         Ring(4).push(np.zeros(6, EVENT)[::2])
+    with pytest.raises(UsageError, match="EVENT"):
+        Ring(4).try_push(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("start", [-1, 3, 1 << 40])
+def test_no_start_reads_outside_the_events(start: int) -> None:
+    """The kernel does not check: it would copy what lies beside the array."""
+    with pytest.raises(UsageError, match=f"from event {start} of 2"):
+        Ring(8).try_push(events(0, 2), start)

@@ -256,3 +256,13 @@ def test_events_of_accepts_any_bytes_and_continues() -> None:
 def test_batch_must_hold_an_event() -> None:
     with pytest.raises(UsageError, match="at least one event"):
         next(decode([], ReferenceParser(Session()), batch=0))
+
+
+@pytest.mark.parametrize("seq", [-1, 0, (1 << 63) + 1, (1 << 64) - 2, 1 << 64])
+def test_a_number_that_64_bits_could_not_go_on_from_is_the_feeds_fault(seq: int) -> None:
+    """Else the numbers would wrap around to small ones, and the store would be blamed."""
+    frames = np.frombuffer(b"\0\x0cS" + bytes(10) + b"O", np.uint8)
+    with pytest.raises(PluginError, match=f"numbers a message {seq} .at offset 7"):
+        list(decode([Chunk(frames, seq, 7)], ReferenceParser(Session())))
+    (events,) = decode([Chunk(frames, 1 << 63, 7)], ReferenceParser(Session()))
+    assert events["seq"].tolist() == [1 << 63]

@@ -159,7 +159,14 @@ def test_caller_may_set_seq_and_position() -> None:
 
 @pytest.mark.parametrize(
     "frames",
-    [np.zeros(4, np.int8), np.zeros((2, 2), np.uint8), np.zeros(8, np.uint8)[::2], np.zeros(4, np.uint16)],
+    [
+        np.zeros(4, np.int8),
+        np.zeros((2, 2), np.uint8),
+        np.zeros(8, np.uint8)[::2],
+        np.zeros(4, np.uint16),
+        b"abcd",
+        None,
+    ],
 )
 def test_wrong_frames_are_refused(frames: Any) -> None:
     with pytest.raises(UsageError, match="frames"):

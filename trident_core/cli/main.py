@@ -132,7 +132,7 @@ def guard(function: Callable[..., None]) -> Callable[..., None]:
         except OSError as error:
             _fail(_refused(error))
         except Exception as error:
-            if os.environ.get("TRIDENT_DEBUG"):
+            if os.environ.get("TRIDENT_DEBUG", "0") not in ("", "0"):
                 raise
             print(f"error: a bug in Trident: {error!r}", file=sys.stderr)
             print("hint: set TRIDENT_DEBUG=1 for the traceback, and please report it", file=sys.stderr)
@@ -155,7 +155,7 @@ def _refused(error: OSError) -> InputError:
 
 
 def _fail(error: TridentError) -> None:
-    if os.environ.get("TRIDENT_DEBUG"):
+    if os.environ.get("TRIDENT_DEBUG", "0") not in ("", "0"):
         raise error
     print_error(error)
     with suppress(OSError):

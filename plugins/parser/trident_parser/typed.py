@@ -14,13 +14,24 @@ from trident_parser.itch50 import BY_LETTER, TABLE_DTYPES, WIRE_DTYPES, framed_a
 
 def check_frames(frames: Frames) -> None:
     """Raise UsageError unless `frames` is a contiguous u8[n]."""
-    if frames.dtype != np.uint8 or frames.ndim != 1 or not frames.flags.c_contiguous:
+    if (
+        not isinstance(frames, np.ndarray)
+        or frames.dtype != np.uint8
+        or frames.ndim != 1
+        or not frames.flags.c_contiguous
+    ):
         raise UsageError("frames must be a contiguous u8[n]")
 
 
 def check_out(out: Events) -> None:
     """Raise UsageError unless `out` is a writable, contiguous EVENT[m], m >= 1."""
-    if out.dtype != EVENT or out.ndim != 1 or not out.flags.c_contiguous or not out.flags.writeable:
+    if (
+        not isinstance(out, np.ndarray)
+        or out.dtype != EVENT
+        or out.ndim != 1
+        or not out.flags.c_contiguous
+        or not out.flags.writeable
+    ):
         raise UsageError("parse_into needs a writable, contiguous EVENT[m] to write to")
     if len(out) == 0:
         raise UsageError("parse_into needs room for at least one event")
