@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -303,3 +306,26 @@ def test_a_newer_mark_tells_what_a_restored_segment_lacks(outcome: Any, disk_aft
     got = outcome({**old, "durable": disk_after("a3 s a2 s")["durable"]})
     assert len(got.refusals) == 2
     assert all("events 3 to 4 are affected" in str(error) for error in got.refusals)
+
+
+@pytest.mark.parametrize("name", ["00000000.seg", "00000001.seg", "durable"])
+@pytest.mark.parametrize("what", ["fifo", "folder", "endless", "loop"])
+def test_what_is_no_file_in_a_files_place(tmp_path: Path, name: str, what: str) -> None:
+    """Reported at once: nothing waits for a FIFO, nor reads a device to its end."""
+    if (name, what) == ("00000001.seg", "endless"):
+        pytest.skip("a device has size 0: the same as an empty segment that a crash left")
+    store = ReferenceStore(tmp_path / "store", "create", Session())
+    store.append(make_events(0, 3))
+    store.close()
+    place = tmp_path / "store" / name
+    place.unlink(missing_ok=True)
+    if what == "fifo":
+        os.mkfifo(place)
+    elif what == "folder":
+        place.mkdir()
+    else:
+        place.symlink_to("/dev/zero" if what == "endless" else place)
+    with contextlib.suppress(StoreError):  # it may refuse to open at all
+        assert not ReferenceStore(tmp_path / "store", "read").verify().ok
+    with pytest.raises(StoreError):
+        ReferenceStore(tmp_path / "store", "append")
