@@ -1,12 +1,16 @@
 # Each goal does its own set-up: python3 with venv and make are all it takes.
 #   make demo            the whole line on a day it simulates
-#   make demo FILE=day   the same on a real day file or capture
+#   make demo FILE=day   the same on a real day file or capture; ARGS="--lenient --date 2019-12-30" …
 #   make test            lint, types and the default tests
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 FILE   ?=
+ARGS   ?=
+# A venv that another Python made, or whose set-up failed half-way, is made anew.
+MAKE_VENV = $(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+  || $(PYTHON) -m venv --clear $(VENV)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all conformance bench lint clean
@@ -20,19 +24,19 @@ help:
 
 # The stamps make set-up a no-op until pyproject.toml changes.
 $(VENV)/.base: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(MAKE_VENV)
 	@echo "installing Trident into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(MAKE_VENV)
 	@echo "installing Trident and its test tools into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.base
 
 demo: $(VENV)/.base
-	@$(BIN)/trident demo $(if $(FILE),"$(FILE)")
+	@$(BIN)/trident demo $(if $(FILE),"$(FILE)") $(ARGS)
 
 test: $(VENV)/.dev lint
 	@$(BIN)/python -m pytest

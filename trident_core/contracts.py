@@ -3,6 +3,8 @@
 Engines satisfy Protocols; there is nothing to inherit. Batches cross the boundary, single messages never do.
 Arrays in and out are caller-owned, C-contiguous and 1-D unless a method says otherwise; an engine must not
 keep a view of a caller's array after it returns, and must not write to an array it was given to read.
+
+Longer than other modules on purpose: whoever writes an engine reads the whole contract in one place.
 """
 
 from __future__ import annotations
@@ -79,6 +81,15 @@ class EngineSpec:
                 f"{self.kind} engine {self.name!r} cannot be loaded from {self.factory}: {error!r}",
                 hint=self.install_hint or f"is the package that provides {module} complete?",
             ) from error
+
+
+@runtime_checkable
+class Warmable(Protocol):
+    """Optional for engines of every kind that compile: `warm_up` does so before the clock of a run starts."""
+
+    def warm_up(self) -> None:
+        """Compile, or load from the cache, all kernels; change nothing that can be observed."""
+        ...
 
 
 # --- Feed ---------------------------------------------------------------------------------------------------

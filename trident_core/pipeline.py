@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from trident_core.contracts import Book, ByteSource, Feed, Parser, Store
+from trident_core.contracts import Book, ByteSource, Feed, Parser, Store, Warmable
 from trident_core.decode import decode
 from trident_core.dtypes import EFFECT, EVENT, TOP, Effects, Events, Tops
 from trident_core.errors import UsageError
@@ -86,7 +86,10 @@ class Line:
         try:
             if self.store:
                 writer = _Writer(self.store, self.options)
-            began = time.perf_counter()  # compiling the ring is not part of the run
+            for engine in (self.parser, self.book):
+                if isinstance(engine, Warmable):
+                    engine.warm_up()
+            began = time.perf_counter()  # compiling kernels is not part of the run
             self._read(writer)
         except KeyboardInterrupt:
             self.stats.interrupted = True
@@ -109,14 +112,16 @@ class Line:
             stage["parse"] += parsed - before
             events, last = self._cut(batch)
             self.stats.cut = last
-            self._note(events)
-            events = self._keep(events)
-            self._resumption.check(events)
-            self._apply(events)
+            kept = self._keep(events)
+            self._resumption.check(kept)
+            self._apply(kept)
             applied = clock()
             stage["book"] += applied - parsed
-            if writer and not writer.put(events):
+            if writer and not writer.put(kept):
                 return
+            self._note(events)  # an interrupt before this leaves the batch out of store and figures alike
+            if writer and writer.interrupted:
+                raise KeyboardInterrupt
             stage["ring"] += clock() - applied
             if self._progress:
                 self._progress(*self.source.progress(), self.stats.events)
@@ -178,6 +183,7 @@ class _Writer:
 
         self.ring = Ring(options.ring_capacity)
         self.stored, self.durable_seq, self.busy_s = 0, 0, 0.0
+        self.interrupted = False
         self._store, self._options = store, options
         self._error: BaseException | None = None
         self.ring.warm_up()
@@ -188,8 +194,17 @@ class _Writer:
         """Hand events over, waiting for room; False when the store has failed."""
         if self._options.resume_after:
             events = events[events["seq"] > self._options.resume_after]
-        pushed = self.ring.push(np.ascontiguousarray(events), give_up=lambda: self._error is not None)
-        return pushed == len(events)
+        events = np.ascontiguousarray(events)
+        before = self.ring.pushed
+        try:
+            self.ring.push(events, give_up=self._failed)
+        except KeyboardInterrupt:  # a batch goes in whole, then the run ends
+            self.ring.push(events[self.ring.pushed - before :], give_up=self._failed)
+            self.interrupted = True
+        return self.ring.pushed - before == len(events)
+
+    def _failed(self) -> bool:
+        return self._error is not None
 
     def finish(self) -> None:
         """Let the thread drain the ring and sync; a second Ctrl-C does not cut that short."""

@@ -12,7 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-import pytest
+try:
+    import pytest
+except ModuleNotFoundError:  # the suite's own tools are an extra
+    sys.exit("error: pytest is missing\nhint: pip install 'trident-core[conformance]'")
 from rich.console import Console
 from rich.table import Table
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from trident_core.cli.output import number, printable, table
+from trident_core.cli.output import number, printable, program, table
 from trident_core.session import format_price, format_time, parse_time
 from trident_core.tables import trades
 
@@ -86,13 +86,21 @@ class DayWatch:
         order = np.argsort(-self.messages, kind="stable")[:SYMBOL_ROWS]
         return [int(locate) for locate in order if self.messages[locate]]
 
+    def suggestion(self, file: str) -> str:
+        """A replay that shows something: the busiest symbol, when its depth was remembered."""
+        command = f"{program()} replay {shlex.quote(printable(file))}"
+        locate = self.depth[0] if self.depth else next(iter(self.busiest()), 0)
+        symbol = self.session.directory.symbol(locate)
+        command += f" --symbols {shlex.quote(symbol)}" if symbol else ""
+        return command + (f" --at {format_time(self.depth[1])}" if self.depth else "")
+
     def to_json(self) -> list[dict[str, Any]]:
         rows = []
         for locate in self.busiest():
             tape = self.tapes.get(locate, Tape())
             rows.append(
                 {
-                    "symbol": self.session.directory.symbol(locate),
+                    "symbol": self.session.directory.symbol(locate) or f"locate {locate}",
                     "messages": int(self.messages[locate]),
                     "prints": tape.count,
                     "volume": tape.volume,
@@ -158,11 +166,15 @@ def render_watch(out: Console, watch: DayWatch) -> None:
         )
     out.print(rows)
     if watch.depth:
-        from trident_core.cli.replay import depth_table
+        from trident_core.cli.replay import CROSSED_NOTE, depth_table
 
         locate, ts, bids, asks = watch.depth
-        title = f"{watch.session.directory.symbol(locate)} at {format_time(ts)}"
+        title = f"{watch.session.directory.symbol(locate) or f'locate {locate}'} at {format_time(ts)}"
         out.print(depth_table(title, bids, asks, decimals))
+        if bids["price"][0] > asks["price"][0]:
+            out.print(CROSSED_NOTE)
+    else:
+        out.print("no depth to show: the busiest symbol had no orders on both sides at the end of a batch")
 
 
 def render_answers(out: Console, store: str, answers: list[Answer]) -> None:
@@ -172,4 +184,4 @@ def render_answers(out: Console, store: str, answers: list[Answer]) -> None:
         rows.add_row(answer.question, number(answer.count), f"{answer.seconds * 1e3:.1f}")
     out.print(rows)
     for answer in answers:
-        print(f"  trident query {shlex.quote(printable(store))} {printable(answer.options)} --count")
+        print(f"  {program()} query {shlex.quote(printable(store))} {printable(answer.options)} --count")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,7 @@ import typer
 
 from trident_core.cli import common
 from trident_core.cli.answers import DayWatch, ask, render_answers, render_watch
-from trident_core.cli.output import console, emit, progress, render_run
+from trident_core.cli.output import console, emit, program, progress, render_run
 from trident_core.cli.run import run_line
 from trident_core.cli.simulated import simulate_day
 from trident_core.cli.verify import render_report, verify_store
@@ -79,9 +78,7 @@ def demo(
     }
     emit(data, as_json=json, render=lambda shown: render_answers(shown, str(out / "store"), answers))
     if not json:
-        symbol = watch.to_json()[0]["symbol"] if watch.busiest() else "AAPL"
-        print(f"  trident replay {shlex.quote(file)} --symbols {shlex.quote(symbol)} --at 10:31:07.5")
-        print("  trident --help")
+        print(f"  {watch.suggestion(file)}\n  {program()} --help")
     if stats.interrupted:
         raise typer.Exit(130)
     if not report.ok:

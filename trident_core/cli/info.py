@@ -74,8 +74,9 @@ def _render(out: Console, stats: RunStats, session: Session) -> None:
     rows.add_row("protocol, venue", f"{session.protocol}, {session.venue}")
     rows.add_row("session date", session.date.isoformat() if session.date else "unknown (give --date)")
     rows.add_row("messages", number(stats.events))
-    rows.add_row("time of day", f"{format_time(stats.first_ts)} to {format_time(stats.last_ts)}")
-    rows.add_row("sequence numbers", f"{number(stats.first_seq)} to {number(stats.last_seq)}")
+    if stats.events:
+        rows.add_row("time of day", f"{format_time(stats.first_ts)} to {format_time(stats.last_ts)}")
+        rows.add_row("sequence numbers", f"{number(stats.first_seq)} to {number(stats.last_seq)}")
     rows.add_row("symbols", number(stats.symbols))
     rows.add_row("ends", _end_state(stats))
     out.print(rows)

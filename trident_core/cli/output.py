@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 #: Called with the amount done, the amount in all (None: unknown) and a count of events (or of another unit).
 Advance = Callable[[int, int | None, int], None]
+
+
+#: Columns of an output that is no terminal.
+UNLIMITED_WIDTH = 1 << 12
+#: Of a column that may wrap, no less than this many characters are kept in a line.
+WRAPPED_WIDTH = 16
 
 
 def printable(text: str) -> str:
@@ -54,7 +61,9 @@ def console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")  # a terminal that has no → or … still gets the figures
-    return Literal(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=not stream.isatty())
+    # A pipe or a file has no width: there, nothing wraps.
+    width = None if stream.isatty() or "COLUMNS" in os.environ else UNLIMITED_WIDTH
+    return Literal(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
 
 
 def emit(data: Any, *, as_json: bool, render: Callable[[Console], None]) -> None:
@@ -78,18 +87,24 @@ def discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def table(title: str, *columns: str) -> Table:
-    """A plain table. A column whose name begins with ">" is right-justified, with "~" wraps first.
+def table(title: str, *columns: str, gap: int = 2) -> Table:
+    """A plain table, `gap` + 1 blanks between columns. A column named ">…" is right-justified, "~…" wraps
+    first.
 
     Nothing is ever cropped: where the terminal is too narrow for the other columns, they wrap as well.
     """
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     class Lossless(Table):
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-            wide = options.update(width=1 << 16)
-            if self.__rich_measure__(console, wide).minimum > options.max_width:
+            needed = (gap + 1) * len(self.columns)
+            for column in self.columns:
+                texts = (c.plain if isinstance(c, Text) else str(c) for c in (column.header, *column.cells))
+                widest = max(max(map(len, text.split("\n"))) for text in texts)
+                needed += widest if column.no_wrap else min(widest, WRAPPED_WIDTH)
+            if needed > options.max_width:
                 for column in self.columns:
                     column.no_wrap = False
             return super().__rich_console__(console, options)
@@ -104,12 +119,20 @@ def table(title: str, *columns: str) -> Table:
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,
+        padding=(0, gap - gap // 2, 0, gap // 2),
+        pad_edge=False,
     )
-    made.pad_edge = False
     for column in columns:
         justify: JustifyMethod = "right" if column[0] == ">" else "left"
         made.add_column(column.lstrip(">~"), justify=justify, no_wrap=column[0] != "~", overflow="fold")
     return made
+
+
+def program() -> str:
+    """How the user can call this program again: `trident`, or the script's path when it is not on PATH."""
+    if shutil.which("trident") or not sys.argv[0].endswith("trident"):
+        return "trident"
+    return os.path.relpath(sys.argv[0])
 
 
 def number(value: float) -> str:
@@ -130,7 +153,7 @@ def progress(label: str, *, unit: str = "events", quiet: bool = False) -> Iterat
         TextColumn("{task.fields[note]}"), TimeRemainingColumn(),
     )  # fmt: skip
     with Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None, note="")
+        task = bar.add_task(label, total=None, note="starting; a first run compiles its kernels")
 
         def advance(done: int, total: int | None, count: int) -> None:
             seconds = bar.tasks[0].elapsed or 0.0
@@ -173,15 +196,19 @@ def render_run(out: Console, stats: RunStats) -> None:
     from trident_core.session import format_time
 
     rows = table(stats.source, "what", "~value")
-    rows.add_row("messages", number(stats.events))
-    rows.add_row("time of day", f"{format_time(stats.first_ts)} to {format_time(stats.last_ts)}")
-    rows.add_row("sequence numbers", f"{number(stats.first_seq)} to {number(stats.last_seq)}")
+    rows.add_row("messages read", number(stats.events))
+    if "book" in stats.engines and stats.applied != stats.events:
+        rows.add_row("messages of the symbols named", number(stats.applied))
+    if stats.events:
+        rows.add_row("time of day", f"{format_time(stats.first_ts)} to {format_time(stats.last_ts)}")
+        rows.add_row("sequence numbers", f"{number(stats.first_seq)} to {number(stats.last_seq)}")
     rows.add_row("symbols", number(stats.symbols))
     if "book" in stats.engines:
         rows.add_row("live orders at the end", number(stats.live_orders))
         rows.add_row("book digest", stats.digest[:16] + "…")
     if "store" in stats.engines:
-        rows.add_row("stored, durable to", f"{number(stats.stored)}, {number(stats.durable_seq)}")
+        rows.add_row("events stored", number(stats.stored))
+        rows.add_row("durable up to sequence number", number(stats.durable_seq))
         rows.add_row("waits for the ring", number(stats.ring_full_waits))
     rows.add_row("engines", ", ".join(f"{kind} {name}" for kind, name in stats.engines.items()))
     seconds = stats.wall_s or 1e-9
@@ -196,7 +223,8 @@ def render_anomalies(out: Console, anomalies: Mapping[str, Mapping[str, Any]]) -
     if not anomalies:
         out.print("no anomalies")
         return
-    rows = table("anomalies", "name", ">count", "first at", "~meaning")
+    # Feeds and parsers know bytes, books know sequence numbers.
+    rows = table("anomalies", "name", ">count", "first at byte, or seq", "~meaning")
     for row in anomaly_rows(anomalies):
         rows.add_row(*row)
     out.print(rows)

@@ -62,16 +62,19 @@ def _rows(found: Registry) -> list[dict[str, Any]]:
 
 
 def _render(out: Console, rows: list[dict[str, Any]]) -> None:
-    # What is the same for all, built-in engines of one contract, would only take width from the rest.
-    strangers = any(row["distribution"] != OWN_DISTRIBUTION for row in rows)
-    shown = table(
-        "", "kind", "name", "status", "selected", *(["contract", "~from"] * strangers), "~what it is"
-    )
+    shown = table("", "kind", "name", "status", "selected", "~what it is")
     for row in rows:
         status = "ok" if row["status"] == "ok" else coloured((row["status"], "red"))
-        able = f" ({', '.join(row['capabilities'])})" if row["capabilities"] else ""
-        origin = [row["contract"], f"{row['distribution']} {row['version']}"] * strangers
-        shown.add_row(row["kind"], row["name"], status, row["selected_by"], *origin, row["summary"] + able)
+        about = row["summary"]
+        if row["capabilities"]:
+            about += f" ({', '.join(row['capabilities'])})"
+        if row["distribution"] != OWN_DISTRIBUTION:
+            contract = f", contract {row['contract']}" if row["contract"] else ""
+            about += f" [{row['distribution']} {row['version']}{contract}]"
+        shown.add_row(row["kind"], row["name"], status, row["selected_by"], about)
     out.print(shown)
-    if not strangers:
-        out.print(f"all built in, {OWN_DISTRIBUTION} {rows[0]['version']}, contract {rows[0]['contract']}")
+    own = next((row for row in rows if row["distribution"] == OWN_DISTRIBUTION), None)
+    if own:
+        out.print(
+            f"where nothing else is said: {OWN_DISTRIBUTION} {own['version']}, contract {own['contract']}"
+        )

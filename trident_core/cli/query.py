@@ -11,6 +11,8 @@ import typer
 from trident_core.cli import common
 from trident_core.cli.output import console, emit, number, table
 from trident_core.contracts import Kind
+from trident_core.dtypes import EventFlag
+from trident_core.errors import UsageError
 from trident_core.plugins import registry
 from trident_core.session import format_price, format_time
 
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT = 20
 #: Groups that --count prints in a table.
 COUNT_ROWS = 40
-NO_PRICE = "0.00"
+#: Types whose events have a price (docs/contracts/parser.md); for the others it is null.
+PRICED = frozenset(b"AFCUPQIKJVO")
 NUMBERS = ("seq", "price", "qty", "ref", "ref2")
 
 
@@ -41,17 +44,29 @@ def query(
     since: Annotated[str | None, typer.Option("--from", help="From this time of day: 09:30.")] = None,
     until: Annotated[str | None, typer.Option("--to", help="Up to this time of day.")] = None,
     count: Annotated[bool, typer.Option("--count", help="Only count them.")] = False,
-    by: Annotated[str, typer.Option("--by", help="With --count: by symbol or by type.")] = "type",
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Show this many events.")] = DEFAULT_LIMIT,
+    by: Annotated[
+        str | None, typer.Option("--by", help="With --count: by symbol or by type (the default).")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Show this many; else 20, with --json all.")
+    ] = None,
     store_engine: common.StoreName = None,
     engine: common.QueryName = None,
     json: common.Json = False,
 ) -> None:
     """Find events whose symbol, MPID and type match all the patterns given (docs/dialect.md).
 
-    With --json and without --count: one JSON object a line.
+    With --json and without --count: one JSON object a line, and all of them unless --limit says otherwise.
     """
     from trident_core.search import find
+
+    if by and not count:
+        raise UsageError("--by groups counts", hint="add --count")
+    ts = common.parse_at(since), common.parse_at(until)
+    if ts[0] is not None and ts[1] is not None and ts[0] > ts[1]:
+        raise UsageError(f"--from {since} is later than --to {until}")
+    if limit is None:
+        limit = 0 if json else DEFAULT_LIMIT
 
     made_store = registry().select(Kind.STORE, store_engine).load()(store, "read")
     try:
@@ -59,12 +74,12 @@ def query(
         compiler = registry().select(Kind.QUERY, engine).load()()
         search = find(
             snapshot, compiler, symbol=symbol, mpid=mpid, types=type_, flags=flags, limit=limit,
-            ts=(common.parse_at(since), common.parse_at(until)),
+            ts=ts,
         )  # fmt: skip
         for note in search.notes:
             print(f"note: {note}", file=sys.stderr)
         if count:
-            _count(search, by, as_json=json)
+            _count(search, by or "type", as_json=json)
         else:
             _show(search, snapshot.session, limit, as_json=json)
     finally:
@@ -98,10 +113,10 @@ def _show(search: Search, session: Session, limit: int, *, as_json: bool) -> Non
         out.print("no event matches")
         return
     # A column that is empty in every row only costs width.
-    names = [name for name in rows[0] if any(row[name] not in ("", 0, NO_PRICE) for row in rows)]
-    shown = table("", *(f">{name}" if name in NUMBERS else name for name in names))
+    names = [name for name in rows[0] if any(row[name] not in ("", 0, None) for row in rows)]
+    shown = table("", *(f">{name}" if name in NUMBERS else name for name in names), gap=0)
     for row in rows:
-        shown.add_row(*("" if row[name] in (0, NO_PRICE) else str(row[name]) for name in names))
+        shown.add_row(*("" if row[name] in (0, None) else str(row[name]) for name in names))
     out.print(shown)
     if len(rows) >= limit:
         out.print(f"stopped at --limit {limit}; --count counts them all")
@@ -112,6 +127,7 @@ def event_rows(events: Events, session: Session) -> list[dict[str, Any]]:
     rows = []
     for e in events:
         aux = e["aux"].tobytes().rstrip(b"\x00 ")
+        price = format_price(e["price"], 8 if e["flags"] & EventFlag.PRICE_8DP else session.price_decimals)
         rows.append(
             {
                 "seq": int(e["seq"]),
@@ -119,7 +135,7 @@ def event_rows(events: Events, session: Session) -> list[dict[str, Any]]:
                 "type": chr(e["type"]),
                 "symbol": session.directory.symbol(int(e["locate"])),
                 "side": chr(e["side"]) if e["side"] else "",
-                "price": format_price(e["price"], 8 if e["flags"] & 2 else session.price_decimals),
+                "price": price if e["type"] in PRICED or e["price"] else None,
                 "qty": int(e["qty"]),
                 "ref": int(e["ref"]),
                 "ref2": int(e["ref2"]),

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from trident_core.dtypes import Levels
     from trident_core.session import Session
 
+#: A feed's book is never crossed for long in continuous trading: what is shown then is not the market's.
+CROSSED_NOTE = (
+    "crossed books: the input lacks a part of the order flow (LOBSTER files do: docs/lobster.md), "
+    "or there is no continuous trading at this time"
+)
 #: Rows of the touch table when no symbols are named: those with the most live orders.
 TOUCH_ROWS = 20
 
@@ -71,6 +76,7 @@ def replay(
 
     shown = locates or [int(locate) for locate in made.locates()]
     data = stats.to_json() | {
+        "price_decimals": session.price_decimals,
         "books": {session.directory.symbol(n) or str(n): _book_json(made, n, depth) for n in shown},
         "missing": missing,
     }
@@ -101,19 +107,24 @@ def _render_touch(out: Console, book: Book, session: Session, locates: list[int]
     if not locates:
         out.print("no book has an order")
         return
-    rows = table(
-        "touch", "symbol", "state", ">bid orders", ">bid qty", ">bid", ">ask", ">ask qty", ">ask orders"
-    )
+    rows = table("touch", "symbol", "state", ">orders", ">qty", ">bid", ">ask", ">qty", ">orders")
+    any_crossed = False
     for locate in locates:
         top = book.top(locate)[0]
         bid = format_price(top["bid_price"], session.price_decimals) if top["bid_count"] else "-"
         ask = format_price(top["ask_price"], session.price_decimals) if top["ask_count"] else "-"
+        both = top["bid_count"] and top["ask_count"]
+        crossed = bool(both and top["bid_price"] > top["ask_price"])
+        any_crossed |= crossed
+        state = coloured(("crossed", "red")) if crossed else book.state(locate).name.lower()
         rows.add_row(
-            session.directory.symbol(locate) or f"locate {locate}", book.state(locate).name.lower(),
+            session.directory.symbol(locate) or f"locate {locate}", state,
             number(top["bid_count"]), number(top["bid_qty"]), bid, ask,
             number(top["ask_qty"]), number(top["ask_count"]),
         )  # fmt: skip
     out.print(rows)
+    if any_crossed:
+        out.print(CROSSED_NOTE)
 
 
 def depth_table(title: str, bids: Levels, asks: Levels, decimals: int) -> Table:

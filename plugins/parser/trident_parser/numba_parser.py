@@ -47,6 +47,12 @@ class NumbaParser:
         self._agreed_version = -1
         self._index: NDArray[np.uint64] | None = None
 
+    def warm_up(self) -> None:
+        """See `trident_core.contracts.Warmable`."""
+        nothing = np.zeros(0, np.uint8)
+        nothing.flags.writeable = False  # chunks are read-only, which is a type of its own for a kernel
+        self._run(nothing, np.zeros((1, 8), np.uint64), index=False)
+
     def parse_into(self, frames: Frames, out: Events) -> ParseResult:
         """See `trident_core.contracts.Parser`."""
         check_frames(frames)
