@@ -17,9 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from trident_book.compiled import njit_entry, njit_inlined, njit_kernel
-from trident_book.prefetch import prefetch
 from trident_book.records import INDEX_BITS, SEED
+from trident_core.jit import njit_entry, njit_inlined, njit_kernel
 
 MIX_1: Final = np.uint64(0x9E3779B97F4A7C15)
 MIX_2: Final = np.uint64(0xD6E8FEB86659FD93)
@@ -73,29 +72,42 @@ def find(st: Any, ref: Any) -> Any:
 
 
 @njit_inlined
-def guess(st: Any, ref: Any) -> Any:
-    """The slot of a reference by its tag alone, 0 if none; for looking ahead."""
-    index, bits = st.refs, bits_of(st)
+def home_of(st: Any, ref: Any) -> Any:
+    """The position at which the search for a reference begins."""
+    return home(tag_of(ref, np.uint64(st.g[SEED])), bits_of(st))
+
+
+@njit_inlined
+def guess(st: Any, ref: Any, position: Any) -> Any:
+    """The position of a reference by its tag alone, from its home on; of an empty entry if there is none."""
     tag = tag_of(ref, np.uint64(st.g[SEED]))
-    mask = (_1 << bits) - _1
-    position = home(tag, bits)
+    mask = (_1 << bits_of(st)) - _1
     while True:
-        entry = index[position]
+        entry = st.refs[position]
         if entry == _0 or entry >> _32 == tag:
-            return np.uint32(entry & _SLOT)
+            return position
         position = (position + _1) & mask
+
+
+@njit_inlined
+def slot_at(st: Any, position: Any) -> Any:
+    """The order slot of the entry at a position, 0 if it is empty."""
+    return np.uint32(st.refs[position] & _SLOT)
+
+
+@njit_inlined
+def find_hinted(st: Any, ref: Any, position: Any) -> Any:
+    """`find`, if the reference is not at the position where it was lately."""
+    slot = slot_at(st, position)
+    if slot > 0 and st.orders[slot].ref == ref:
+        return position, slot
+    return find(st, ref)
 
 
 @njit_inlined
 def put(st: Any, position: Any, ref: Any, slot: Any) -> None:
     """Enter a reference where `find` said it would go."""
     st.refs[position] = tag_of(ref, np.uint64(st.g[SEED])) << _32 | np.uint64(slot)
-
-
-@njit_inlined
-def look_ahead(st: Any, ref: Any) -> None:
-    """Ask for the line in which the search for a reference begins."""
-    prefetch(st.refs, home(tag_of(ref, np.uint64(st.g[SEED])), bits_of(st)))
 
 
 @njit_kernel

@@ -10,10 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from trident_book import records
-from trident_book.ahead import look_ahead
-from trident_book.compiled import njit_entry, njit_inlined, njit_kernel
-from trident_book.index import find
-from trident_book.queues import evict, join, leave, note, room_for
+from trident_book.ahead import BLOCK, first_step, fourth_step, hint_of, second_step, third_step
+from trident_book.index import find, find_hinted
+from trident_book.queues import evict, has_room, join, leave, level_of, note
 from trident_book.records import (
     CHUNK_END,
     CHUNK_MAX,
@@ -27,8 +26,10 @@ from trident_book.records import (
     ORDER_FREE,
     SYMBOL_END,
 )
+from trident_book.unsigned import u
 from trident_core.contracts import TradingState
 from trident_core.dtypes import EffectFlag, Outcome, TopFlag
+from trident_core.jit import njit_entry, njit_inlined, njit_kernel
 
 _F, _E = ord("F"), ord("E")
 _BUY, _SELL = ord("B"), ord("S")
@@ -130,13 +131,13 @@ def say_nothing(effect: Any, outcome: Any) -> None:
 
 
 @njit_inlined
-def add(st: Any, event: Any, effect: Any) -> Any:
+def add(st: Any, event: Any, effect: Any, hint: Any) -> Any:
     """A, F."""
     symbol = symbol_of(st, event.locate)
     number = np.uint32(event.side == _SELL)
-    side = st.sides[2 * np.int64(symbol) + np.int64(number)]
-    fits, n, level = room_for(st, side, number, event.price, event.qty)
-    if not fits or (event.side != _BUY and event.side != _SELL):
+    side = st.sides[u(2 * np.int64(symbol) + np.int64(number))]
+    level, n = level_of(st, side, symbol, number, event.price, st.level_hints[hint])
+    if not has_room(st, level, event.qty) or (event.side != _BUY and event.side != _SELL):
         note(st, records.REJECTED_ADD, event.seq)
         say_nothing(effect, _REJECTED)
         return symbol
@@ -145,7 +146,7 @@ def add(st: Any, event: Any, effect: Any) -> Any:
     if stale > 0:
         outcome = _DUPLICATE
         position = evict(st, event.ref, position, stale, event.seq)
-        _, n, level = room_for(st, side, number, event.price, event.qty)
+        level, n = level_of(st, side, symbol, number, event.price, np.uint32(0))
     mpid = np.uint32(event.aux & np.uint64(0xFFFF_FFFF)) if event.type == _F else np.uint32(0)
     join(st, symbol, number, n, level, position, event.ref, event.price, event.qty, event.ts, mpid)
     say(effect, event.price, event.qty, event.qty, mpid, event.side, outcome, 0)
@@ -170,9 +171,9 @@ def check_locate(st: Any, event: Any, symbol: Any) -> Any:
 
 
 @njit_inlined
-def reduce(st: Any, event: Any, effect: Any) -> Any:
+def reduce(st: Any, event: Any, effect: Any, hint: Any) -> Any:
     """E, C, X."""
-    position, slot = find(st, event.ref)
+    position, slot = find_hinted(st, event.ref, st.positions[hint])
     if slot == 0:
         return unknown(st, event, effect)
     order = st.orders[slot]
@@ -191,18 +192,17 @@ def reduce(st: Any, event: Any, effect: Any) -> Any:
     else:
         order.qty = remaining
         st.levels[order.level].qty -= taken
-        side = st.sides[2 * np.int64(symbol) + np.int64(order.side)]
-        if side.best == order.level:
-            side.stale = 1
+        side = st.sides[u(2 * np.int64(symbol) + np.int64(order.side))]
+        side.stale |= np.uint32(side.best == order.level)
     letter = _SELL if order.side else _BUY
     say(effect, order.price, taken, remaining, order.mpid, letter, outcome, flags)
     return symbol
 
 
 @njit_inlined
-def delete(st: Any, event: Any, effect: Any) -> Any:
+def delete(st: Any, event: Any, effect: Any, hint: Any) -> Any:
     """D."""
-    position, slot = find(st, event.ref)
+    position, slot = find_hinted(st, event.ref, st.positions[hint])
     if slot == 0:
         return unknown(st, event, effect)
     order = st.orders[slot]
@@ -215,9 +215,9 @@ def delete(st: Any, event: Any, effect: Any) -> Any:
 
 
 @njit_inlined
-def replace(st: Any, event: Any, effect: Any) -> Any:
+def replace(st: Any, event: Any, effect: Any, hint: Any) -> Any:
     """U."""
-    position, slot = find(st, event.ref)
+    position, slot = find_hinted(st, event.ref, st.positions[hint])
     if slot == 0:
         return unknown(st, event, effect)
     order = st.orders[slot]
@@ -229,9 +229,9 @@ def replace(st: Any, event: Any, effect: Any) -> Any:
     if stale > 0:
         outcome = _DUPLICATE
         position = evict(st, event.ref2, position, stale, event.seq)
-    side = st.sides[2 * np.int64(symbol) + np.int64(number)]
-    fits, n, level = room_for(st, side, number, event.price, event.qty)
-    if fits:
+    side = st.sides[u(2 * np.int64(symbol) + np.int64(number))]
+    level, n = level_of(st, side, symbol, number, event.price, st.level_hints[hint])
+    if has_room(st, level, event.qty):
         join(st, symbol, number, n, level, position, event.ref2, event.price, event.qty, event.ts, mpid)
     else:
         note(st, records.REJECTED_ADD, event.seq)
@@ -261,8 +261,8 @@ def refresh(st: Any, top: Any, bids: Any, asks: Any, seq: Any) -> Any:
     bid, ask = st.levels[bids.best], st.levels[asks.best]
     bids.stale = asks.stale = 0
     same = (
-        top.bid_price == bid.price and top.bid_qty == bid.qty and top.bid_count == bid.count
-        and top.ask_price == ask.price and top.ask_qty == ask.qty and top.ask_count == ask.count
+        (top.bid_price == bid.price) & (top.bid_qty == bid.qty) & (top.bid_count == bid.count)
+        & (top.ask_price == ask.price) & (top.ask_qty == ask.qty) & (top.ask_count == ask.count)
     )  # fmt: skip
     if same:
         return flags
@@ -309,24 +309,37 @@ def apply(st: Any, events: Any, tops: Any, effects: Any, top_step: Any, effect_s
     Row i of an output is i times its step: 1, or 0 for one that is not wanted.
     """
     n = len(events)
-    i = start
+    i = first = second = third = fourth = sure = start
     while i < n:
-        stop = min(n, i + room(st))
-        if stop == i:
-            return i
+        if i == sure:
+            sure = min(n, i + room(st))
+            if i == sure:
+                return i
+        stop = min(sure, i + BLOCK)
+        while first < min(n, stop + 3 * BLOCK):
+            first_step(st, events[u(first)], hint_of(first))
+            first += 1
+        while second < min(n, stop + 2 * BLOCK):
+            second_step(st, events[u(second)], hint_of(second))
+            second += 1
+        while third < min(n, stop + BLOCK):
+            third_step(st, events[u(third)], hint_of(third))
+            third += 1
+        while fourth < stop:
+            fourth_step(st, events[u(fourth)], hint_of(fourth))
+            fourth += 1
         while i < stop:
-            look_ahead(st, events, i, n)
-            event = events[i]
-            effect = effects[i * effect_step]
+            event = events[u(i)]
+            effect = effects[u(i * effect_step)]
             rule = records.RULES[event.type]
             if rule == records.ADD:
-                symbol = add(st, event, effect)
+                symbol = add(st, event, effect, hint_of(i))
             elif rule == records.DELETE:
-                symbol = delete(st, event, effect)
+                symbol = delete(st, event, effect, hint_of(i))
             elif rule == records.REDUCE:
-                symbol = reduce(st, event, effect)
+                symbol = reduce(st, event, effect, hint_of(i))
             elif rule == records.REPLACE:
-                symbol = replace(st, event, effect)
+                symbol = replace(st, event, effect, hint_of(i))
             elif rule == records.ACTION:
                 symbol = trading_action(st, event, effect)
             else:
@@ -335,8 +348,16 @@ def apply(st: Any, events: Any, tops: Any, effects: Any, top_step: Any, effect_s
             top = st.tops[symbol]
             top.seq, top.ts = event.seq, event.ts
             two = 2 * np.int64(symbol)
-            flags = refresh(st, top, st.sides[two], st.sides[two + 1], event.seq)
-            tops[i * top_step] = top
-            tops[i * top_step].flags = flags
+            flags = refresh(st, top, st.sides[u(two)], st.sides[u(two + 1)], event.seq)
+            row = tops[u(i * top_step)]
+            row.seq, row.ts, row.locate, row.state, row.flags = (
+                event.seq,
+                event.ts,
+                top.locate,
+                top.state,
+                flags,
+            )
+            row.bid_price, row.bid_qty, row.bid_count = top.bid_price, top.bid_qty, top.bid_count
+            row.ask_price, row.ask_qty, row.ask_count = top.ask_price, top.ask_qty, top.ask_count
             i += 1
     return n

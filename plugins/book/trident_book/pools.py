@@ -64,7 +64,7 @@ def make_state() -> State:
         far=zeros(_FAR, np.uint64),
         counts=zeros(kinds, np.int64),
         firsts=zeros(kinds * POSITIONS_KEPT, np.uint64),
-        order_hints=zeros(records.HINTS, np.uint32),
+        positions=zeros(records.HINTS, np.uint64),
         level_hints=zeros(records.HINTS, np.uint32),
     )
 

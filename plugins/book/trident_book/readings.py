@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trident_book.compiled import njit_entry
+from trident_core.jit import njit_entry
 
 
 @njit_entry

@@ -95,5 +95,5 @@ class State(NamedTuple):
     far: NDArray[np.uint64]  # locate << 32 | symbol; 0 is empty
     counts: NDArray[np.int64]  # anomalies of this batch, by kind
     firsts: NDArray[np.uint64]  # seq of the first ones, POSITIONS_KEPT for each kind
-    order_hints: NDArray[np.uint32]  # slots that the look-ahead found, by event
-    level_hints: NDArray[np.uint32]
+    positions: NDArray[np.uint64]  # in the index, found ahead, by event (a ring of HINTS)
+    level_hints: NDArray[np.uint32]  # level slots, likewise

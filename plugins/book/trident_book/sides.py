@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from trident_book.compiled import njit_inlined, njit_kernel
 from trident_book.records import CHUNK_END, CHUNK_FREE, CHUNK_MAX, CHUNK_MIN, LEVEL_END, LEVEL_FREE
+from trident_book.unsigned import u
+from trident_core.jit import njit_inlined, njit_kernel
 
 #: Keys compared one by one from the best before the rest is searched by halves.
 _NEAR_BEST: Final = 16
@@ -30,13 +31,13 @@ def place(st: Any, side: Any, key: Any) -> Any:
     start = np.int64(side.start)
     at = start + np.int64(side.n)
     stop = max(start, at - _NEAR_BEST)
-    while at > stop and st.keys[at - 1] > key:
+    while at > stop and st.keys[u(at - 1)] > key:
         at -= 1
     if at == stop:
         low = start
         while low < at:
             middle = (low + at) >> 1
-            if st.keys[middle] <= key:
+            if st.keys[u(middle)] <= key:
                 low = middle + 1
             else:
                 at = middle
@@ -47,8 +48,8 @@ def place(st: Any, side: Any, key: Any) -> Any:
 def level_at(st: Any, side: Any, n: Any, key: Any) -> Any:
     """The slot of the level that `place` found, 0 if the key has none."""
     at = np.int64(side.start) + n - 1
-    if n > 0 and st.keys[at] == key:
-        return st.slots[at]
+    if n > 0 and st.keys[u(at)] == key:
+        return st.slots[u(at)]
     return np.uint32(0)
 
 
@@ -62,21 +63,21 @@ def move(st: Any, side: Any, cap: Any) -> None:
         size_class += 1
     start = st.g[size_class]
     if start > 0:
-        st.g[size_class] = st.keys[start]
+        st.g[size_class] = st.keys[u(start)]
     else:
         start = st.g[CHUNK_END]
         st.g[CHUNK_END] = start + cap
         st.g[CHUNK_MAX] = max(st.g[CHUNK_MAX], cap)
     old, old_cap = np.int64(side.start), np.int64(side.cap)
     for k in range(np.int64(side.n)):
-        st.keys[start + k] = st.keys[old + k]
-        st.slots[start + k] = st.slots[old + k]
+        st.keys[u(start + k)] = st.keys[u(old + k)]
+        st.slots[u(start + k)] = st.slots[u(old + k)]
     side.start, side.cap = start, cap
     if old_cap > 0:
         size_class = CHUNK_FREE
         while (CHUNK_MIN << (size_class - CHUNK_FREE)) < old_cap:
             size_class += 1
-        st.keys[old] = st.g[size_class]
+        st.keys[u(old)] = st.g[size_class]
         st.g[size_class] = old
 
 
@@ -88,29 +89,31 @@ def insert(st: Any, side: Any, n: Any, key: Any, slot: Any) -> None:
     at = np.int64(side.start) + n
     k = np.int64(side.start) + np.int64(side.n)
     while k > at:
-        st.keys[k] = st.keys[k - 1]
-        st.slots[k] = st.slots[k - 1]
+        st.keys[u(k)] = st.keys[u(k - 1)]
+        st.slots[u(k)] = st.slots[u(k - 1)]
         k -= 1
-    st.keys[at] = key
-    st.slots[at] = slot
+    st.keys[u(at)] = key
+    st.slots[u(at)] = slot
     side.n += 1
-    side.best = st.slots[np.int64(side.start) + np.int64(side.n) - 1]
+    side.best = st.slots[u(np.int64(side.start) + np.int64(side.n) - 1)]
 
 
 @njit_inlined
 def erase(st: Any, side: Any, key: Any) -> None:
     """Take the level of a key that is there out of the side."""
-    at = np.int64(side.start) + place(st, side, key)
     end = np.int64(side.start) + np.int64(side.n)
-    while at < end:
-        st.keys[at - 1] = st.keys[at]
-        st.slots[at - 1] = st.slots[at]
-        at += 1
+    at = end - 1
+    moved_key, moved_slot = st.keys[u(at)], st.slots[u(at)]
+    while moved_key != key:
+        at -= 1
+        next_key, next_slot = st.keys[u(at)], st.slots[u(at)]
+        st.keys[u(at)], st.slots[u(at)] = moved_key, moved_slot
+        moved_key, moved_slot = next_key, next_slot
     side.n -= 1
     if side.n == 0:
         side.best = 0
         return
-    side.best = st.slots[end - 2]
+    side.best = st.slots[u(end - 2)]
     if side.cap > CHUNK_MIN and side.n * 4 <= side.cap:
         move(st, side, np.int64(side.cap) >> 1)
 
@@ -120,11 +123,11 @@ def new_level(st: Any, symbol: Any, side_number: Any, price: Any) -> Any:
     """An empty level of a price, not yet in its side."""
     slot = st.g[LEVEL_FREE]
     if slot > 0:
-        st.g[LEVEL_FREE] = np.int64(st.levels[slot].next)
+        st.g[LEVEL_FREE] = np.int64(st.levels[u(slot)].next)
     else:
         slot = st.g[LEVEL_END]
         st.g[LEVEL_END] = slot + 1
-    level = st.levels[slot]
+    level = st.levels[u(slot)]
     level.price = price
     level.qty = np.uint64(0)
     level.head = level.tail = level.count = 0
@@ -135,5 +138,5 @@ def new_level(st: Any, symbol: Any, side_number: Any, price: Any) -> Any:
 
 @njit_inlined
 def free_level(st: Any, slot: Any) -> None:
-    st.levels[slot].next = st.g[LEVEL_FREE]
+    st.levels[u(slot)].next = st.g[LEVEL_FREE]
     st.g[LEVEL_FREE] = np.int64(slot)
