@@ -210,7 +210,8 @@ def test_standard_input_is_read_once_and_answers_all(odd_day):
     code = (
         "import trident_core as trident\n"
         "with trident.open('-', date='2019-12-30') as day:\n"
-        "    print(len(day.bbo()), len(day.bbo(day.symbols[0])), len(day.book_at(day.symbols[0], '12:00').orders))\n"
+        "    first = day.symbols[0]\n"
+        "    print(len(day.bbo()), len(day.bbo(first)), len(day.book_at(first, '12:00').orders))\n"
     )
     with trident.open(odd_day) as day, open(odd_day, "rb") as stream:
         done = subprocess.run(

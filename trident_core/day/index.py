@@ -88,8 +88,7 @@ class DayIndex:
         self._buffer, self._homes = self._buffer[:0].copy(), self._homes[:0].copy()
         if self._entangled.refs:
             for span in self._spans:
-                events, homes = self._whole(span)[0], np.repeat(span.locates, np.diff(span.starts))
-                self._entangled.find(events, homes)
+                self._entangled.find(self._whole(span)[0], self._homes_of(span))
 
     def _check_order(self, events: Events) -> None:
         ts = events["ts"]
@@ -162,16 +161,19 @@ class DayIndex:
         raw(ordered)[places] = raw(events)
         return ordered, np.arange(span.count, dtype=np.uint32)
 
+    def _homes_of(self, span: Span) -> Locates:
+        """The symbol of each event of a span, in the order of the input."""
+        homes, places = np.empty(span.count, np.uint32), np.empty(span.count, np.uint32)
+        self.file.read(span.places_offset(0), places)
+        homes[places] = np.repeat(span.locates, np.diff(span.starts))
+        return homes
+
     def _some(self, span: Span, locates: Locates) -> tuple[Events, NDArray[np.uint32]]:
         """The events of these symbols in a span, in the order of the input, and their places."""
         at = _segments(span, locates)
         if len(at) > 64 and _count(span, locates) > _WHOLE * span.count:
-            homes = np.empty(span.count, np.uint32)
             events, places = self._whole(span)
-            order = np.empty(span.count, np.uint32)
-            self.file.read(span.places_offset(0), order)
-            homes[order] = np.repeat(span.locates, np.diff(span.starts))
-            chosen = np.flatnonzero(np.isin(homes, locates))
+            chosen = np.flatnonzero(np.isin(self._homes_of(span), locates))
             return take(events, chosen), places[chosen]
         size = _count(span, locates)
         events, places = np.empty(size, EVENT), np.empty(size, np.uint32)
