@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-from trident_core.contracts import ByteSource, Feed, FeedOptions, Kind
+from trident_core.contracts import ByteSource, Chunk, Feed, FeedOptions, Kind
 from trident_core.errors import InputError
 from trident_core.plugins import Registry, registry
 from trident_core.session import Session
@@ -14,6 +15,29 @@ from trident_core.source import open_source, session_date, venue
 
 #: How much of the (decompressed) input the feeds see to recognise their format.
 HEAD_BYTES = 1 << 16
+
+
+class Primed:
+    """A feed whose first chunk has been read already.
+
+    What the feed learns or refuses there (a capture's date, an input without anything usable) is known before
+    anything is created for it. Raises at once what the feed raises.
+    """
+
+    def __init__(self, feed: Feed) -> None:
+        self.protocol, self.anomalies = feed.protocol, feed.anomalies
+        self._chunks = iter(feed)
+        self._first = next(self._chunks, None)
+
+    @classmethod
+    def detect(cls, head: bytes, name: str) -> int:
+        return 0
+
+    def __iter__(self) -> Iterator[Chunk]:
+        first, self._first = self._first, None
+        if first is not None:
+            yield first
+            yield from self._chunks
 
 
 def open_feed(

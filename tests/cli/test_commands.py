@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from trident_core.cli.main import COMMANDS
+from trident_store.reference import ReferenceStore
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -244,6 +246,13 @@ def test_real_captures_and_days(trident: Run, shared: Callable[..., Path], tmp_p
 
     capture = shared("data", "pcap", "Nasdaq.Equities.TotalView.Itch.v5.0", "Multiple.Packets.pcap")
     run = json.loads(trident("run", capture, "pcap", "--json").stdout)
+    with ReferenceStore(tmp_path / "pcap", "read") as store:
+        assert store.session.date == dt.date(
+            2023, 8, 22
+        )  # the capture's clock, known before the store is made
+    unusable = shared("data", "pcap", "Nasdaq.Nsm.Ouch.v5.0", "OrderAcceptedMessage.pcap")
+    assert trident("run", unusable, "nothing").returncode == 3
+    assert not (tmp_path / "nothing").exists()
     assert (run["stored"], run["last_seq"]) == (39, 19_009_154)
     assert json.loads(trident("verify", "pcap", "--json").stdout)["ok"]
     assert json.loads(trident("query", "pcap", "--count", "--json").stdout)["count"] == 39
