@@ -123,7 +123,7 @@ def run_convert(
             options=TableOptions(options.depth, options.bars, options.start, options.naming, folder),
         )  # fmt: skip
         line = Line(
-            ReadAhead(opened.feed), opened.source, parser, opened.book, progress=advance, observer=collector,
+            _early(opened), opened.source, parser, opened.book, progress=advance, observer=collector,
             options=LineOptions(symbols=options.symbols, until=options.until, batch=BATCH),
         )  # fmt: skip
         stats = line.run()
@@ -148,6 +148,12 @@ def run_convert(
     return done
 
 
+def _early(opened: Input) -> Feed:
+    """The feed, read ahead if it is a file's: a pipe may stall, and Ctrl-C must not wait for it."""
+    path = opened.source.path
+    return ReadAhead(opened.feed) if path and path.is_file() else opened.feed
+
+
 def _tapped(opened: Input, types: str, lenient: bool) -> tuple[Parser, TappedParser | None]:
     """The parser, with a tap if typed rows are needed."""
     if not types:
@@ -168,7 +174,7 @@ def _layout(name: str, options: ConvertOptions, session: Session) -> Layout:
     theirs = options.naming is Naming.DATABENTO
     decimals = databento.PRICE_DECIMALS if theirs else session.price_decimals
     dtype = catalog.dtype_of(name, options.naming, options.depth)
-    return Layout(dtype, options.prices, decimals, undefined=theirs)
+    return Layout(dtype, options.prices, decimals, undefined=theirs, symbol=not options.by_symbol)
 
 
 def _missing(session: Session, symbols: tuple[str, ...]) -> tuple[str, ...]:

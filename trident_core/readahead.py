@@ -17,7 +17,8 @@ AHEAD: Final = 8
 class ReadAhead:
     """A Feed with the chunks of another, up to AHEAD chunks early. Chunks are copied, for a feed may use its
     buffer again. `anomalies` are the inner feed's and complete when the iteration has ended; the source's
-    `progress` runs ahead by the same chunks. Ending the iteration early stops the thread at its next chunk.
+    `progress` runs ahead by the same chunks. Ending the iteration early waits for the
+    thread to have read its chunk: a matter for files, not for pipes that may stall.
     """
 
     def __init__(self, feed: Feed) -> None:

@@ -65,11 +65,19 @@ class Layout:
     """The columns of one table in Arrow: `schema`, and `batch` to fill it.
 
     `decimals` is the scale of the mantissas in the rows. `undefined`: UNDEF_PRICE stands for no price.
+    `symbol` False leaves the symbol out: the name of the partition has it.
     """
 
     def __init__(
-        self, dtype: np.dtype[Any], prices: Prices, decimals: int, *, undefined: bool = False
+        self,
+        dtype: np.dtype[Any],
+        prices: Prices,
+        decimals: int,
+        *,
+        undefined: bool = False,
+        symbol: bool = True,
     ) -> None:
+        self._symbol = symbol
         self.dtype, self._prices, self._decimals, self._undefined = dtype, prices, decimals, undefined
         self._names: tuple[str, ...] = dtype.names or ()
         self._kinds = {name: column_of(name, dtype[name]) for name in self._names}
@@ -101,7 +109,7 @@ class Layout:
                 fields.append(pa.field(name, pa.string()))
             else:
                 fields.append(pa.field(name, pa.from_numpy_dtype(self.dtype[name])))
-            if kind is Column.SYMBOL:
+            if kind is Column.SYMBOL and self._symbol:
                 fields.append(pa.field("symbol", pa.dictionary(pa.int32(), pa.string())))
         return pa.schema(fields)
 
@@ -130,7 +138,7 @@ class Layout:
                 columns.append(self._price(values, decimals, self._absent(parts, name, values)))
             else:
                 columns.append(pa.array(values))
-            if kind is Column.SYMBOL:
+            if kind is Column.SYMBOL and self._symbol:
                 columns.append(_symbols(values, symbols))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
