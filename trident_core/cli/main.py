@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "verify": ("trident_core.cli.verify:verify", "Read every byte of STORE and check it."),
     "plugins": ("trident_core.cli.plugins:plugins", "Engines installed, their state and which are selected."),
     "bench": ("trident_core.cli.bench:bench", "The project's benchmarks, on this machine."),
+    "warm": ("trident_core.cli.warm:warm", "Compile all kernels now; else the first runs do."),
     "doctor": (
         "trident_core.cli.doctor:doctor",
         "Versions, CPU features, caches and limits that matter here.",
@@ -53,7 +54,7 @@ def main() -> None:
 
 
 def build(argv: list[str]) -> typer.Typer:
-    """The application. Only the command that `argv` names is imported; the others are names ."""
+    """The application. Only the command that `argv` names is imported; the others are names."""
     app = typer.Typer(
         no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
         help="Market data in, order books, a durable store and answers, through engines anyone can swap.",
