@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def bench(
-    name: Annotated[str, typer.Argument(help="parse, book, store, query, ring or all.")] = "all",
+    name: Annotated[str, typer.Argument(help="parse, book, convert, store, query, ring or all.")] = "all",
     messages: Annotated[int, typer.Option(min=1_000, help="Messages of the simulated day.")] = 200_000,
     symbols: Annotated[int, typer.Option(min=1, help="Symbols of the simulated day.")] = 200,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds after one warm-up; contenders take turns.")] = 5,
