@@ -122,6 +122,48 @@ def bench_book(setting: Setting) -> list[Comparison]:
     ]  # fmt: skip
 
 
+def bench_convert(setting: Setting) -> list[Comparison]:
+    """A gzipped day -> bbo and trades as Parquet, against itch2parquet, itch-book's own converter."""
+    import contextlib
+    import gzip
+    import io
+    import shutil
+
+    from trident_core.cli.common import open_input
+    from trident_core.convert import ConvertOptions, run_convert
+
+    names = [setting.engines.get(kind) for kind in (Kind.PARSER, Kind.BOOK)]
+    day = setting.folder / "bench-2019-12-30.itch50.gz"
+    with open(setting.day, "rb") as raw, gzip.open(day, "wb", compresslevel=6) as packed:
+        shutil.copyfileobj(raw, packed)
+
+    def ours() -> None:
+        opened = open_input(str(day), parser=names[0], book=names[1])
+        try:
+            run_convert(opened, setting.folder / "ours", ConvertOptions())
+        finally:
+            opened.close()
+
+    runs: dict[str, Callable[[], object]] = {"trident convert": ours}
+    notes = []
+    if find_spec("itch_book"):
+        import itch_book.cli
+
+        words = ["convert", str(day), str(setting.folder / "peer"), "--price-type", "fixed"]
+
+        def peer() -> None:
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                if itch_book.cli.main([*words, "--date", "2019-12-30"]):
+                    raise RuntimeError("itch2parquet failed")
+
+        runs["itch2parquet"] = peer
+    else:
+        notes.append("itch-book is not installed: pip install 'itch-book[cli]'")
+    title = "convert (gzip to bbo and trades, Parquet)"
+    units = len(setting.events)
+    return [compare(title, runs, unit="messages", units=units, rounds=setting.rounds, notes=notes)]
+
+
 def bench_store(setting: Setting) -> list[Comparison]:
     """Durable appends in groups of 4,096 events, against a raw file and SQLite, each synced per group."""
     events = setting.events[: 100 * BATCH]
@@ -232,6 +274,7 @@ def _thread(target: Callable[[], None]) -> Iterator[None]:
 BENCHMARKS: Final[Mapping[str, Callable[[Setting], list[Comparison]]]] = {
     "parse": bench_parse,
     "book": bench_book,
+    "convert": bench_convert,
     "store": bench_store,
     "query": bench_query,
     "ring": bench_ring,

@@ -122,6 +122,7 @@ def run_convert(
             session, chosen, tables.put, tap=tap,
             options=TableOptions(options.depth, options.bars, options.start, options.naming, folder),
         )  # fmt: skip
+        collector.warm_up()
         line = Line(
             _early(opened), opened.source, parser, opened.book, progress=advance, observer=collector,
             options=LineOptions(symbols=options.symbols, until=options.until, batch=BATCH),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trident_core.dtypes import Effects, Events, Tops
+from trident_core.dtypes import EFFECT, EVENT, TOP, Effects, Events, Tops
 from trident_core.session import Session
 from trident_core.tables import databento
 from trident_core.tables.candles import Bars, BarSpec
@@ -16,7 +16,7 @@ from trident_core.tables.catalog import TABLES, Batch, Naming, TableSpec
 from trident_core.tables.common import Table
 from trident_core.tables.ladder import Ladder
 from trident_core.tables.lives import OrderLives
-from trident_core.tables.prints import trades
+from trident_core.tables.prints import TRADE, trades
 from trident_core.tables.tap import TappedParser
 from trident_core.tables.voids import PrintLog
 
@@ -96,6 +96,17 @@ class Collector:
                 self._give("mbp-10", rows)
         if self._prints and any(present[ord(letter)] for letter in "ECPQB"):
             self._prints.append(trades(events, effects, self._session, tops))
+
+    def warm_up(self) -> None:
+        """Compile, or load, every kernel that the tables need, on spare state."""
+        session = Session()
+        spare = Collector(session, self._tables, lambda name, rows: None, options=self._options)
+        nothing = np.zeros(2, EVENT), np.zeros(2, TOP), np.zeros(2, EFFECT)
+        spare(*nothing)
+        trades(nothing[0], nothing[2], session, nothing[1])
+        for bars, _ in spare._bars.values():
+            bars.apply(np.zeros(2, TRADE))
+        spare.finish()
 
     def finish(self) -> None:
         """Give the rows that had to wait for the end of the input, and forget everything."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from trident_core.dtypes import EventFlag, Outcome, TopFlag
 from trident_core.jit import njit_entry
 
@@ -33,7 +35,7 @@ def printing(events: Any, effects: Any, out: Any) -> int:
 
 
 @njit_entry
-def changed_quotes(tops: Any, midnight: int, out: Any) -> int:
+def changed_quotes(tops: Any, midnight: np.uint64, out: Any) -> int:
     """Write the tops that are CHANGED to `out`, BBO[n] with room for all."""
     count = 0
     for i in range(len(tops)):

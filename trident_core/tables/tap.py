@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_core.contracts import Parser, ParseResult, TableParser
+from trident_core.contracts import Parser, ParseResult, TableParser, Warmable
 from trident_core.dtypes import Events, Frames
 from trident_core.session import Session
 from trident_core.stats import Anomalies
@@ -48,6 +48,12 @@ class TappedParser:
     @position.setter
     def position(self, offset: int) -> None:
         self._parser.position = offset
+
+    def warm_up(self) -> None:
+        """See `trident_core.contracts.Warmable`; for the parser that may be asked for typed rows, too."""
+        for parser in (self._parser, self._rows):
+            if isinstance(parser, Warmable):
+                parser.warm_up()
 
     def parse_into(self, frames: Frames, out: Events) -> ParseResult:
         """See `trident_core.contracts.Parser`."""
