@@ -36,11 +36,13 @@ def zeros(n: int, dtype: Any) -> NDArray[Any]:
         raw = np.zeros(size + 64, np.uint8)
         start = -raw.ctypes.data % 64
         return raw[start : start + size].view(kind)
-    memory = mmap.mmap(-1, size)
+    memory = mmap.mmap(-1, size + _MAP_BYTES)
     if _HUGE is not None:
         with contextlib.suppress(OSError):  # an operating system built without them
             memory.madvise(_HUGE)
-    return np.frombuffer(memory, kind, n)
+    whole = np.frombuffer(memory, np.uint8)
+    start = -whole.ctypes.data % _MAP_BYTES  # huge pages begin at multiples of their size
+    return whole[start : start + size].view(kind)
 
 
 def make_state() -> State:
