@@ -309,7 +309,9 @@ def apply(st: Any, events: Any, tops: Any, effects: Any, top_step: Any, effect_s
     Row i of an output is i times its step: 1, or 0 for one that is not wanted.
     """
     n = len(events)
-    i = first = second = third = fourth = sure = start
+    i = sure = start
+    far_apart = st.g[ORDER_END] + st.g[LEVEL_END] >= st.g[records.AHEAD_FROM]
+    first = second = third = fourth = start if far_apart else n
     while i < n:
         if i == sure:
             sure = min(n, i + room(st))

@@ -27,6 +27,10 @@ _SYMBOLS: Final = 1 << 8
 _KEYS: Final = 8 * records.CHUNK_ROOM
 _FAR: Final = 1 << 6
 
+#: Orders and levels (64 bytes each) from which on the kernel looks ahead. Fewer stay in the caches: to look
+#: would cost more than it saves.
+_AHEAD_FROM: Final = 1 << 17
+
 
 def zeros(n: int, dtype: Any) -> NDArray[Any]:
     """Zeros, cache line aligned, in huge pages if they are many and the system offers them."""
@@ -51,6 +55,7 @@ def make_state() -> State:
     g[records.ORDER_END] = g[records.LEVEL_END] = g[records.SYMBOL_END] = 1
     g[records.CHUNK_END] = records.CHUNK_MIN
     g[records.INDEX_BITS] = index.BITS_MIN
+    g[records.AHEAD_FROM] = _AHEAD_FROM
     g[records.SEED] = secrets.randbits(60)
     kinds = len(records.ANOMALIES)
     return State(

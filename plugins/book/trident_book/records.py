@@ -54,7 +54,8 @@ SIDE: Final = _record([("start", "<u4"), ("n", "<u4"), ("cap", "<u4"), ("best", 
 (
     ORDER_END, ORDER_FREE, LIVE, LEVEL_END, LEVEL_FREE, SYMBOL_END, CHUNK_END, CHUNK_MAX,
     INDEX_BITS, FAR_LOCATES, SEED,
-) = range(11)  # fmt: skip
+    AHEAD_FROM,
+) = range(12)  # fmt: skip
 CHUNK_FREE: Final = 16  # first of 32 heads of free chunks, by size
 #: The smallest chunk of the arena: a cache line of keys.
 CHUNK_MIN: Final = 8
