@@ -2,20 +2,33 @@
 
 Every step takes a block of at most `RAW_BLOCK` raw bytes and gives at most `STEP_OUT` bytes, whatever the
 input claims to expand to. The steps do not depend on how the caller reads, so that a damaged stream always
-ends at the same byte.
+ends at the same byte (of a damaged gzip, isal may give a few bytes more or fewer than zlib).
 """
 
 from __future__ import annotations
 
 import bz2
+import importlib
 import lzma
 import zlib
 from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import zstandard
 
 from trident_core.stats import Anomalies
+
+
+def _gzip_library() -> tuple[Any, tuple[type[Exception], ...]]:
+    """What inflates, and what it raises for damage: isal (the extra `fast`, 1.6 times as fast), else zlib."""
+    try:
+        isal = importlib.import_module("isal.isal_zlib")
+    except ImportError:
+        return zlib, (zlib.error,)
+    return isal, (isal.error, zlib.error)
+
+
+_INFLATE, _INFLATE_ERRORS = _gzip_library()
 
 #: Raw bytes handed to a decompressor at once.
 RAW_BLOCK: Final = 1 << 16
@@ -65,7 +78,7 @@ class Codec(NamedTuple):
 
 class _GzipMember:
     def __init__(self) -> None:
-        self._inflate = zlib.decompressobj(wbits=31)
+        self._inflate = _INFLATE.decompressobj(wbits=31)
         self.eof = False
         self.hungry = True
 
@@ -169,7 +182,7 @@ _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE: Final = tuple(bytes((low, 0x2A, 0x4D, 0x18)) for low in range(0x50, 0x60))
 
 CODECS: Final[tuple[Codec, ...]] = (
-    Codec("gzip", (b"\x1f\x8b",), lambda _: _GzipMember(), (zlib.error,)),
+    Codec("gzip", (b"\x1f\x8b",), lambda _: _GzipMember(), _INFLATE_ERRORS),
     Codec(
         "zstd",
         (_ZSTD_MAGIC, *_SKIPPABLE),

@@ -52,7 +52,15 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
                 continue  # `trident plugins` and `trident doctor` report it
             if isinstance(engine, Warmable):
                 yield f"{kind} {spec.name}", engine.warm_up
+    yield "tables", _make_tables
     yield "simulator", _simulate
+
+
+def _make_tables() -> None:
+    from trident_core.tables.catalog import TABLES
+    from trident_core.tables.collect import Collector
+
+    Collector(Session(), dict(TABLES), lambda name, rows: None).warm_up()
 
 
 def _simulate() -> None:

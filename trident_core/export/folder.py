@@ -17,7 +17,7 @@ from trident_core.export.files import Format, TableFile
 from trident_core.tables.common import Table
 
 #: Rows of a table are gathered up to this size, then become a row group.
-GROUP_BYTES: Final = 48 << 20
+GROUP_BYTES: Final = 16 << 20
 #: By symbol: up to this size, then a part of every symbol in them.
 PARTITION_BYTES: Final = 256 << 20
 #: Groups waiting for the writing thread.
