@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +82,13 @@ def odd_truth(odd_day: Path) -> Truth:
     return Truth(odd_day.read_bytes(), Session(date=dt.date(2019, 12, 30)))
 
 
-@pytest.fixture
-def small_spans(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index with many spans and batches, also on a small day."""
+@pytest.fixture(scope="module")
+def small_spans() -> Iterator[None]:
+    """An index with many spans and batches, also on a small day, in all tests of a module."""
     from trident_core.day import index, inputs
 
-    monkeypatch.setattr(inputs, "BATCH", 128)
-    monkeypatch.setattr(index, "BATCH", 128)
-    monkeypatch.setattr(index, "SPAN", 700)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inputs, "BATCH", 128)
+        patch.setattr(index, "BATCH", 128)
+        patch.setattr(index, "SPAN", 700)
+        yield

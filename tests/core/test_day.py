@@ -27,7 +27,7 @@ def same(left: np.ndarray, right: np.ndarray) -> bool:
     return names == right.dtype.names and all(np.array_equal(left[name], right[name]) for name in names)
 
 
-@pytest.fixture(params=["index", "input"])
+@pytest.fixture(scope="module", params=["index", "input"])
 def day(request, odd_day, small_spans):
     with trident.open(odd_day, cache=None if request.param == "index" else False) as opened:
         yield opened
@@ -54,18 +54,32 @@ def test_tables_of_all_symbols(day, odd_truth, name):
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name not in MARKET])
-def test_tables_of_each_symbol(odd_day, odd_truth, small_spans, name):
-    with trident.open(odd_day) as day:
-        everything, total = odd_truth.table(name), 0
-        for locate, symbol in enumerate(day.symbols, 1):
-            rows = day.table(name, symbol, levels=3).numpy()
-            if name == "ipo":
-                wanted = everything[everything["stock"] == symbol.encode()]
-            else:
-                wanted = everything[everything["locate"] == locate]
-            assert same(rows, wanted), symbol
-            total += len(rows)
-        assert total == len(everything)
+def test_tables_of_each_symbol(day, odd_truth, name):
+    everything, total = odd_truth.table(name), 0
+    for locate, symbol in enumerate(day.symbols, 1):
+        rows = day.table(name, symbol, levels=3).numpy()
+        if name == "ipo":
+            wanted = everything[everything["stock"] == symbol.encode()]
+        else:
+            wanted = everything[everything["locate"] == locate]
+        assert same(rows, wanted), symbol
+        total += len(rows)
+    assert total == len(everything)
+
+
+def test_many_symbols_are_read_by_whole_spans(make_day, truth, monkeypatch, small_spans):
+    from trident_core.day.index import DayIndex
+
+    path = make_day(messages=4_000, symbols=120, seed=2)
+    plain = truth(path.read_bytes(), Session(date=dt.date(2019, 12, 30))).table("messages")
+    whole, read = DayIndex._whole, []
+    monkeypatch.setattr(DayIndex, "_whole", lambda self, span: (read.append(span), whole(self, span))[1])
+    with trident.open(path) as day:
+        assert same(day.messages(day.symbols[:90]).numpy(), plain[plain["locate"] <= 90])
+        assert read
+        read.clear()
+        assert same(day.messages(day.symbols[:50]).numpy(), plain[plain["locate"] <= 50])
+        assert not read
 
 
 @pytest.mark.parametrize("name", ["bbo", "trades", "messages", "depth", "orders", "noii"])

@@ -97,6 +97,16 @@ def test_checkpoints_are_bounded(odd_day, odd_truth, small_spans, checkpoints, m
                 assert sum(each.bytes() for each in kept) <= 8_000
 
 
+def test_many_entangled_symbols_have_no_checkpoints(
+    odd_day, odd_truth, small_spans, checkpoints, monkeypatch
+):
+    monkeypatch.setattr(lookup, "GROUP_MAX", 0)
+    with trident.open(odd_day) as day:
+        for ts in (NOON, NOON + 3600 * 10**9, NOON):
+            check(day, odd_truth, day.symbols[4], ts)
+        assert not day._lookup._kept
+
+
 def test_a_snapshot_is_immutable_and_shows_itself(odd, odd_truth):
     symbol = odd.symbols[2]
     snapshot = odd.book_at(symbol, "12:00")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import threading
 
 import numpy as np
 import pytest
@@ -145,12 +146,10 @@ def test_a_pipe_is_read_at_once_and_needs_the_cache(own):
     data = path.read_bytes()
     pipe = cache.parent / "pipe"
     os.mkfifo(pipe)
-    if not os.fork():
-        with open(pipe, "wb") as stream:
-            stream.write(data)
-        os._exit(0)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(data))
+    writer.start()
     with trident.open(pipe) as day, trident.open(path) as other:
-        os.wait()
+        writer.join()
         assert day.session.date is None
         assert len(day.bbo(day.symbols[3])) == len(other.bbo(other.symbols[3]))
 

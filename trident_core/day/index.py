@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -45,8 +46,9 @@ class Span:
 class DayIndex:
     """Takes the events of a day, batch by batch, and gives back those of any symbols, in order.
 
-    Disk: 68 bytes a message, and the typed rows of rare messages. Memory: 3 spans of 68 MB while it is made
-    and while many symbols are read; else the batches read, and 12 bytes for each symbol in each span.
+    Disk: 68 bytes a message, and the typed rows of rare messages; a thread writes, while the next span comes
+    in. Memory: 3 spans of 68 MB while it is made, 2 while many symbols are read; else the batches read, and
+    12 bytes for each symbol in each span.
 
     The symbol of an event is its order's, as `TOP.locate` says. A symbol's book depends on its own events
     alone, unless an add took the reference of another symbol's live order (`duplicate_ref`): such symbols are
@@ -59,9 +61,10 @@ class DayIndex:
         self.events = 0
         self._spans: list[Span] = []
         self._entangled = Entangled()
-        self._buffer = np.empty(SPAN, EVENT)
-        self._homes = np.empty(SPAN, np.uint32)
+        self._buffers = [(np.empty(SPAN, EVENT), np.empty(SPAN, np.uint32)) for _ in range(2)]
         self._filled = 0
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="trident-index")
+        self._writing: Future[Span] | None = None
         self._last_ts = 0
         self._typed: dict[str, list[Table]] = {}
         self._typed_dtypes: dict[str, np.dtype[Any]] = {}
@@ -73,8 +76,9 @@ class DayIndex:
         events, n = read.events, len(read.events)
         if self._filled + n > SPAN:
             self._flush()
-        raw(self._buffer)[self._filled : self._filled + n] = raw(events)
-        self._homes[self._filled : self._filled + n] = tops["locate"]
+        buffer, homes = self._buffers[0]
+        raw(buffer)[self._filled : self._filled + n] = raw(events)
+        homes[self._filled : self._filled + n] = tops["locate"]
         self._filled += n
         self._check_order(events)
         self._entangled.note(events, effects)
@@ -85,10 +89,16 @@ class DayIndex:
     def finish(self) -> None:
         """All events are in: find the entangled symbols, and let the buffers go."""
         self._flush()
-        self._buffer, self._homes = self._buffer[:0].copy(), self._homes[:0].copy()
+        self._take_span()
+        self.stop()
         if self._entangled.refs:
             for span in self._spans:
                 self._entangled.find(self._whole(span)[0], self._homes_of(span))
+
+    def stop(self) -> None:
+        """No more is added: end the writing thread, let the buffers go. Before the file is closed."""
+        self._writer.shutdown(cancel_futures=True)
+        self._buffers.clear()
 
     def _check_order(self, events: Events) -> None:
         ts = events["ts"]
@@ -97,24 +107,23 @@ class DayIndex:
             self._last_ts = int(ts[-1])
 
     def _flush(self) -> None:
+        """Hand the events gathered to the writing thread, and go on with the other buffer."""
         n = self._filled
         if not n:
             return
-        events, homes = self._buffer[:n], self._homes[:n]
-        keys = homes.astype(np.uint16) if int(homes.max()) < 1 << 16 else homes
-        order: NDArray[np.uint32] = np.argsort(keys, kind="stable").astype(np.uint32)
-        homes = homes[order]
-        starts = np.flatnonzero(np.diff(homes.astype(np.int64), prepend=-1))
-        offset = self.file.append(take(events, order))
-        self.file.append(order)
-        span = Span(offset, n, homes[starts], np.append(starts, n), int(events["ts"].max()))
-        for letter, rows in self._typed.items():
-            together = joined(rows)
-            span.typed[letter] = (self.file.append(together), len(together))
-        self._spans.append(span)
-        self.events += n
+        self._take_span()
+        (events, homes), typed = self._buffers[0], {name: joined(rows) for name, rows in self._typed.items()}
+        self._writing = self._writer.submit(_write, self.file, events[:n], homes[:n], typed)
+        self._buffers.reverse()
         self._typed.clear()
+        self.events += n
         self._filled = 0
+
+    def _take_span(self) -> None:
+        """Wait for the span that is being written. Raises what the writing thread met."""
+        if self._writing:
+            writing, self._writing = self._writing, None
+            self._spans.append(writing.result())
 
     # --- reading ------------------------------------------------------------------------------------------
 
@@ -203,6 +212,21 @@ class DayIndex:
                 found[letter] = np.empty(count, self._typed_dtypes[letter])
                 self.file.read(offset, found[letter])
         return found
+
+
+def _write(file: EventFile, events: Events, homes: Locates, typed: dict[str, Table]) -> Span:
+    """Sort a span by symbol and append it to the file."""
+    n = len(events)
+    keys = homes.astype(np.uint16) if int(homes.max()) < 1 << 16 else homes
+    order: NDArray[np.uint32] = np.argsort(keys, kind="stable").astype(np.uint32)
+    homes = homes[order]
+    starts = np.flatnonzero(np.diff(homes.astype(np.int64), prepend=-1))
+    offset = file.append(take(events, order))
+    file.append(order)
+    span = Span(offset, n, homes[starts], np.append(starts, n), int(events["ts"].max()))
+    for letter, rows in typed.items():
+        span.typed[letter] = (file.append(rows), len(rows))
+    return span
 
 
 def _segments(span: Span, locates: Locates) -> NDArray[np.intp]:

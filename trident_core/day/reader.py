@@ -53,6 +53,7 @@ class IndexReader:
             survey = _survey(source, session, index, advance)
             index.finish()
         except BaseException:
+            index.stop()
             file.close()
             raise
         return cls(index, survey)
