@@ -27,7 +27,19 @@ EFFECT_WORDS: Final = _with_integer(EFFECT, "mpid", "<u4")
 ORDER_WORDS: Final = _with_integer(ORDER, "mpid", "<u4")
 
 
+def check_locate(locate: int) -> int:
+    """`locate` if it is one. Raises UsageError."""
+    if not 0 <= locate < 1 << 32:
+        raise UsageError(f"{locate} is no locate", hint="locates are numbers of 32 bits")
+    return locate
+
+
 def check_array(name: str, array: NDArray[Any], dtype: np.dtype[Any]) -> int:
+    """The length of `array`. Raises UsageError unless it is one-dimensional and of `dtype`."""
+    if not isinstance(array, np.ndarray):
+        raise UsageError(
+            f"{name} is {type(array).__name__}", hint="pass a numpy array of trident_core.dtypes"
+        )
     if array.dtype != dtype or array.ndim != 1:
         raise UsageError(
             f"{name} has dtype {array.dtype} and {array.ndim} dimensions", hint="see trident_core.dtypes"

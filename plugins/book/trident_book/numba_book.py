@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trident_book import kernel, pools, readings, records
-from trident_book.arrays import EFFECT_WORDS, EVENT_WORDS, ORDER_WORDS, check_array, check_output
+from trident_book.arrays import (
+    EFFECT_WORDS,
+    EVENT_WORDS,
+    ORDER_WORDS,
+    check_array,
+    check_locate,
+    check_output,
+)
 from trident_book.numba_audit import violations
 from trident_core.contracts import TradingState
 from trident_core.dtypes import (
@@ -50,6 +57,15 @@ class NumbaBook:
         self._state = pools.make_state()
         self._no_tops = np.zeros(1, TOP)
         self._no_effects = np.zeros(1, EFFECT_WORDS)
+
+    def warm_up(self) -> None:
+        """See `trident_core.contracts.Warmable`."""
+        events = np.zeros(1, EVENT)
+        events["type"], events["side"], events["qty"] = ord("A"), ord("B"), 1
+        other = NumbaBook(Session())
+        other.apply(events, np.zeros(1, TOP), np.zeros(1, EFFECT))
+        other.levels(0, "B")
+        other.digest()
 
     # --- applying events ------------------------------------------------------------------------------------
 
@@ -106,7 +122,7 @@ class NumbaBook:
     def top(self, locate: int) -> Tops:
         """TOP[1]: the top now. CHANGED is never set: it belongs to an event."""
         row = np.zeros(1, TOP)
-        symbol = self._symbol(locate)
+        symbol = self._symbol(check_locate(locate))
         row[0] = self._state.tops[symbol]
         row["locate"] = locate
         touch = []
@@ -134,7 +150,7 @@ class NumbaBook:
             raise UsageError(f"no side {side!r}", hint='write "B" for bids or "S" for asks')
         if n < 0:
             raise UsageError(f"cannot show {n} levels", hint="0 means all")
-        at = 2 * self._symbol(locate) + _SIDES[side]
+        at = 2 * self._symbol(check_locate(locate)) + _SIDES[side]
         there = int(self._state.sides[at]["n"])
         out = np.zeros(min(n or there, there), LEVEL)
         if len(out):
@@ -143,7 +159,7 @@ class NumbaBook:
 
     def orders(self, locate: int) -> Orders:
         """ORDER[k]: live orders, bids from best to worst, then asks; in queue order in each level."""
-        symbol = self._symbol(locate)
+        symbol = self._symbol(check_locate(locate))
         return self._orders_of(np.array([symbol] if symbol else [], np.uint32))
 
     def _orders_of(self, symbols: NDArray[np.uint32]) -> Orders:
@@ -155,7 +171,7 @@ class NumbaBook:
 
     def state(self, locate: int) -> TradingState:
         """Trading state by the last H of the symbol; UNKNOWN before it."""
-        return TradingState(int(self._state.tops[self._symbol(locate)]["state"]))
+        return TradingState(int(self._state.tops[self._symbol(check_locate(locate))]["state"]))
 
     def locates(self) -> NDArray[np.uint32]:
         """Locates that have had an event that names them, ascending, 0 left out."""

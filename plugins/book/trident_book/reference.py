@@ -14,7 +14,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_book.arrays import EFFECT_WORDS, EVENT_WORDS, ORDER_WORDS, check_array, check_output
+from trident_book.arrays import (
+    EFFECT_WORDS,
+    EVENT_WORDS,
+    ORDER_WORDS,
+    check_array,
+    check_locate,
+    check_output,
+)
 from trident_book.audit import violations
 from trident_book.structures import BUY, SELL, Order, Side, SymbolBook, is_crossed, is_locked
 from trident_core.contracts import TradingState
@@ -248,7 +255,7 @@ class ReferenceBook:
 
     def top(self, locate: int) -> Tops:
         """TOP[1]: the top now. CHANGED is never set: it belongs to an event."""
-        symbol = self._symbols.get(locate) or SymbolBook(locate)
+        symbol = self._symbols.get(check_locate(locate)) or SymbolBook(locate)
         touch = symbol.find_touch()
         row = (symbol.seq, symbol.ts, *touch, locate, symbol.state, _shape(touch))
         return np.array([row], TOP)
@@ -262,7 +269,7 @@ class ReferenceBook:
             raise UsageError(f"no side {side!r}", hint='write "B" for bids or "S" for asks')
         if n < 0:
             raise UsageError(f"cannot show {n} levels", hint="0 means all")
-        symbol = self._symbols.get(locate)
+        symbol = self._symbols.get(check_locate(locate))
         if symbol is None:
             return np.empty(0, LEVEL)
         chosen = symbol.bids if side == "B" else symbol.asks
@@ -272,7 +279,7 @@ class ReferenceBook:
 
     def orders(self, locate: int) -> Orders:
         """ORDER[k]: live orders, bids from best to worst, then asks; in queue order in each level."""
-        symbol = self._symbols.get(locate)
+        symbol = self._symbols.get(check_locate(locate))
         rows = [
             (o.ref, o.level.price, o.qty, o.ts, locate, o.mpid, o.level.side.letter)
             for o in (symbol.orders() if symbol else ())
@@ -281,7 +288,7 @@ class ReferenceBook:
 
     def state(self, locate: int) -> TradingState:
         """Trading state by the last H of the symbol; UNKNOWN before it."""
-        symbol = self._symbols.get(locate)
+        symbol = self._symbols.get(check_locate(locate))
         return TradingState(symbol.state) if symbol else TradingState.UNKNOWN
 
     def locates(self) -> NDArray[np.uint32]:
