@@ -180,13 +180,6 @@ def test_longer_strided_outputs_keep_their_other_rows(chance):
     assert tops["seq"][:80:2].tolist() == events["seq"].tolist()
 
 
-@pytest.mark.parametrize("locate", [-1, 1 << 32, 1 << 70])
-def test_a_locate_that_cannot_be(locate):
-    book = NumbaBook(Session())
-    assert len(book.orders(locate)) == len(book.levels(locate, "B")) == 0
-    assert book.state(locate) == 0
-
-
 def test_wrong_arrays_are_refused_before_anything_is_applied(chance):
     book = NumbaBook(Session())
     events = chance(1, 20)
