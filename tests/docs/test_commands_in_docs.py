@@ -64,10 +64,10 @@ def test_the_commands_of_the_readme_work(folder: Path) -> None:
 
 def test_the_python_example_of_the_readme_works(folder: Path) -> None:
     (example,) = blocks(ROOT / "README.md", "python")
-    os.link(folder / "FILE", folder / "day.itch50.gz")
+    os.link(folder / "FILE", folder / "simulated-2019-12-30.itch50.gz")
     done = run(folder, "-c", example)
     assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r"\d+ [0-9a-f]{64}\n", done.stdout)
+    assert "ZXZZT" in done.stdout or len(done.stdout.splitlines()) == 2
 
 
 def test_the_commands_of_the_command_line_page_work_in_order(tmp_path: Path) -> None:
