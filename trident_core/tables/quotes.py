@@ -9,7 +9,7 @@ import numpy as np
 from trident_core.dtypes import TOP, Events, Tops
 from trident_core.session import Session
 from trident_core.tables.common import HEAD, Table, check
-from trident_core.tables.scan_kernel import changed_quotes
+from trident_core.tables.scan_kernel import changed_quotes, count_changed
 
 #: Best bid and offer: price, size (total quantity) and count (orders) of both sides.
 BBO: Final = np.dtype(
@@ -27,6 +27,6 @@ def bbo(events: Events, tops: Tops, session: Session) -> Table:
     `events` EVENT[n] and `tops` TOP[n] are those of one `Book.apply`. Raises UsageError for other arrays.
     """
     check(events, (tops, TOP))
-    rows = np.empty(len(tops), BBO)
-    count = changed_quotes(tops, np.uint64(session.midnight_ns()), rows)
-    return rows[:count].copy()
+    rows = np.empty(count_changed(tops), BBO)
+    changed_quotes(tops, np.uint64(session.midnight_ns()), rows)
+    return rows

@@ -35,6 +35,15 @@ def printing(events: Any, effects: Any, out: Any) -> int:
 
 
 @njit_entry
+def count_changed(tops: Any) -> int:
+    """How many tops are CHANGED."""
+    count = 0
+    for i in range(len(tops)):
+        count += tops[i].flags & _CHANGED
+    return count
+
+
+@njit_entry
 def changed_quotes(tops: Any, midnight: np.uint64, out: Any) -> int:
     """Write the tops that are CHANGED to `out`, BBO[n] with room for all."""
     count = 0
