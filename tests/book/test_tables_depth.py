@@ -19,10 +19,7 @@ from trident_core.tables.ladder import Ladder
 def climbed(day, n: int, cuts: list[int]) -> np.ndarray:
     ladder = Ladder(Session(), n)
     edges = [0, *sorted(cut % len(day.events) for cut in cuts), len(day.events)]
-    parts = [
-        ladder.apply(day.events[a:b], day.effects[a:b], day.tops[a:b])
-        for a, b in pairwise(edges)
-    ]
+    parts = [ladder.apply(day.events[a:b], day.effects[a:b], day.tops[a:b]) for a, b in pairwise(edges)]
     return np.concatenate(parts)
 
 

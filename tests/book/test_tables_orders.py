@@ -21,10 +21,7 @@ DATE = dt.date(2020, 7, 1)
 def lives(day, cuts: list[int] | None = None, session: Session | None = None) -> np.ndarray:
     followed = OrderLives(session or Session())
     edges = [0, *sorted(cut % len(day.events) for cut in cuts or []), len(day.events)]
-    parts = [
-        followed.apply(day.events[a:b], day.effects[a:b], day.tops[a:b])
-        for a, b in pairwise(edges)
-    ]
+    parts = [followed.apply(day.events[a:b], day.effects[a:b], day.tops[a:b]) for a, b in pairwise(edges)]
     assert followed.live() == day.book.live_orders()
     return np.concatenate([*parts, followed.finish()])
 
