@@ -129,8 +129,8 @@ def bench_convert(setting: Setting) -> list[Comparison]:
     import io
     import shutil
 
-    from trident_core.cli.common import open_input
     from trident_core.convert import ConvertOptions, run_convert
+    from trident_core.inputs import open_input
 
     names = [setting.engines.get(kind) for kind in (Kind.PARSER, Kind.BOOK)]
     day = setting.folder / "bench-2019-12-30.itch50.gz"

@@ -10,16 +10,16 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from trident_core import __version__
-from trident_core.contracts import Book, ByteSource, Capability, Feed, Kind, Parser
+from trident_core.contracts import Feed
 from trident_core.errors import PluginError
 from trident_core.export.columns import Layout, Prices, SymbolCodes
 from trident_core.export.files import Format
 from trident_core.export.folder import TableFolder
+from trident_core.inputs import Opened
 from trident_core.pipeline import Line, LineOptions
-from trident_core.plugins import registry
 from trident_core.readahead import ReadAhead
 from trident_core.session import Session
 from trident_core.stats import RunStats
@@ -81,23 +81,11 @@ class Converted:
         }  # fmt: skip
 
 
-class Input(Protocol):
-    """An opened input with its engines: `trident_core.cli.common.Opened` is one."""
-
-    feed: Feed
-    source: ByteSource
-    session: Session
-    parser: Parser
-    book: Book | None
-    engines: dict[str, str]
-
-
 def run_convert(
-    opened: Input,
+    opened: Opened,
     folder: Path,
     options: ConvertOptions,
     *,
-    lenient: bool = False,
     advance: Callable[[int, int | None, int], None] | None = None,
 ) -> Converted:
     """Convert `opened` into `folder`; the caller closes `opened`. Interrupted: no file is left.
@@ -109,7 +97,8 @@ def run_convert(
     session = opened.session
     chosen = catalog.select(options.tables, options.naming)
     names = names_of(chosen, options.bars)
-    parser, tap = _tapped(opened, typed_types(chosen), lenient)
+    tap = _tap(opened, typed_types(chosen))
+    parser = tap or opened.parser
     metadata = _metadata(opened, options, names)
     tables = TableFolder(
         folder, {name: _layout(name, options, session) for name in names}, options.form,
@@ -149,26 +138,21 @@ def run_convert(
     return done
 
 
-def _early(opened: Input) -> Feed:
+def _early(opened: Opened) -> Feed:
     """The feed, read ahead if it is a file's: a pipe may stall, and Ctrl-C must not wait for it."""
     path = opened.source.path
     return ReadAhead(opened.feed) if path and path.is_file() else opened.feed
 
 
-def _tapped(opened: Input, types: str, lenient: bool) -> tuple[Parser, TappedParser | None]:
-    """The parser, with a tap if typed rows are needed."""
-    if not types:
-        return opened.parser, None
-    spec = registry().select(Kind.PARSER, opened.engines["parser"]).spec
-    if Capability.TABLES not in spec.capabilities:
+def _tap(opened: Opened, types: str) -> TappedParser | None:
+    """The parser with a tap, if typed rows are needed."""
+    tap = opened.tap(types) if types else None
+    if types and tap is None:
         raise PluginError(
-            f"parser {spec.name!r} has no typed tables, which messages {', '.join(types)} need",
+            f"parser {opened.engines['parser']!r} has no typed tables, which types {', '.join(types)} need",
             hint="leave out noii, mwcb, ipo, direct_listing and directory, or choose another --parser",
         )
-    beside = Session(venue=opened.session.venue, protocol=opened.session.protocol)
-    made: Any = spec.load()
-    tap = TappedParser(opened.parser, made(beside, lenient=lenient), types)
-    return tap, tap
+    return tap
 
 
 def _layout(name: str, options: ConvertOptions, session: Session) -> Layout:
@@ -187,7 +171,7 @@ def _missing(session: Session, symbols: tuple[str, ...]) -> tuple[str, ...]:
     return missing
 
 
-def _metadata(opened: Input, options: ConvertOptions, names: tuple[str, ...]) -> dict[str, str]:
+def _metadata(opened: Opened, options: ConvertOptions, names: tuple[str, ...]) -> dict[str, str]:
     """What is known before the first byte is read."""
     session = opened.session
     scale = databento.PRICE_DECIMALS if options.naming is Naming.DATABENTO else session.price_decimals

@@ -10,6 +10,7 @@ import typer
 from trident_core.cli import common
 from trident_core.cli.output import coloured, emit, number, progress, render_anomalies, table
 from trident_core.errors import UsageError
+from trident_core.inputs import open_input
 from trident_core.session import parse_time
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ def convert(
     options = _options(
         tables, form, price, naming, symbols, start, until, bars, by_symbol=by_symbol, depth=depth, md5=md5
     )
-    opened = common.open_input(
-        file, feed=feed, parser=parser, book=book, date=date, lenient=lenient, port=port
+    opened = open_input(
+        file, feed=feed, parser=parser, book=book, date=common.parse_date(date), lenient=lenient, port=port
     )
     try:
         if opened.session.date is None:
@@ -73,7 +74,7 @@ def convert(
                 f"the session's date is not in the name {file}", hint="give it: --date 2019-12-30"
             )
         with progress("converting", quiet=json) as advance:
-            done = run_convert(opened, out, options, lenient=lenient, advance=advance)
+            done = run_convert(opened, out, options, advance=advance)
     finally:
         opened.close()
     emit(done.to_json(), as_json=json, render=lambda console: _render(console, done))

@@ -16,6 +16,7 @@ from trident_core.cli.simulated import simulate_day
 from trident_core.cli.verify import render_report, verify_store
 from trident_core.contracts import Kind
 from trident_core.errors import StoreError, UsageError
+from trident_core.inputs import open_input
 from trident_core.plugins import registry
 
 #: A file of this name marks a folder that an earlier demo made, and that the next one may replace.
@@ -50,7 +51,7 @@ def demo(
     elif not json:
         show.print(f"1. reading {file}")
 
-    opened = common.open_input(file, parser=parser, book=book, date=date, lenient=lenient)
+    opened = open_input(file, parser=parser, book=book, date=common.parse_date(date), lenient=lenient)
     assert opened.book is not None
     watch = DayWatch(opened.book, opened.session)
     with progress("running", quiet=json) as advance:

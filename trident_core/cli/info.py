@@ -8,6 +8,7 @@ import typer
 
 from trident_core.cli import common
 from trident_core.cli.output import emit, number, progress, render_anomalies, table
+from trident_core.inputs import open_input
 from trident_core.session import format_time
 
 if TYPE_CHECKING:
@@ -29,8 +30,14 @@ def info(
     """Count what is in FILE: messages per type, symbols, time range, anomalies, how it ends."""
     from trident_core.pipeline import Line
 
-    opened = common.open_input(
-        file, feed=feed, parser=parser, date=date, lenient=lenient, port=port, with_book=False
+    opened = open_input(
+        file,
+        feed=feed,
+        parser=parser,
+        date=common.parse_date(date),
+        lenient=lenient,
+        port=port,
+        with_book=False,
     )
     try:
         with progress("reading", quiet=json) as advance:

@@ -8,6 +8,7 @@ import typer
 
 from trident_core.cli import common
 from trident_core.cli.output import coloured, emit, number, progress, render_run, table
+from trident_core.inputs import open_input
 from trident_core.session import format_price
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def replay(
 
     wanted = common.parse_symbols(symbols)
     options = LineOptions(symbols=wanted, until=common.parse_at(at))
-    opened = common.open_input(
-        file, feed=feed, parser=parser, book=book, date=date, lenient=lenient, port=port
+    opened = open_input(
+        file, feed=feed, parser=parser, book=book, date=common.parse_date(date), lenient=lenient, port=port
     )
     made = opened.book
     assert made is not None

@@ -11,6 +11,7 @@ from trident_core.cli.output import emit, progress, render_run
 from trident_core.contracts import Kind, Store
 from trident_core.errors import UsageError
 from trident_core.feeds import Primed
+from trident_core.inputs import Opened, open_input
 from trident_core.plugins import registry
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ def run(
 
     Ctrl-C leaves a valid store; `--resume` goes on from there, with the same FILE only.
     """
-    opened = common.open_input(
-        file, feed=feed, parser=parser, book=book, date=date, lenient=lenient, port=port
+    opened = open_input(
+        file, feed=feed, parser=parser, book=book, date=common.parse_date(date), lenient=lenient, port=port
     )
     with progress("running", quiet=json) as advance:
         stats = run_line(opened, store, engine=engine, resume=resume, advance=advance)
@@ -52,7 +53,7 @@ def run(
 
 
 def run_line(
-    opened: common.Opened,
+    opened: Opened,
     path: Path,
     *,
     engine: str | None,
@@ -93,7 +94,7 @@ def _last_event(store: Store) -> Events | None:
 class open_store:  # noqa: N801  # reads as a function
     """A store for writing, closed on the way out whatever happens."""
 
-    def __init__(self, path: Path, factory: Any, opened: common.Opened, *, resume: bool) -> None:
+    def __init__(self, path: Path, factory: Any, opened: Opened, *, resume: bool) -> None:
         exists = path.exists() and (not path.is_dir() or any(path.iterdir()))
         if exists and not resume:
             raise UsageError(

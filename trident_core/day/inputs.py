@@ -6,24 +6,21 @@ import datetime as dt
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_core.contracts import Book, Capability, Kind, Parser
+from trident_core.contracts import Book, Kind
 from trident_core.decode import decode
 from trident_core.dtypes import Events
+from trident_core.inputs import Opened, open_input
 from trident_core.plugins import registry
 from trident_core.readahead import ReadAhead
 from trident_core.session import Session
 from trident_core.stats import Anomalies
 from trident_core.tables.catalog import TABLES
 from trident_core.tables.common import Table
-from trident_core.tables.tap import TappedParser
-
-if TYPE_CHECKING:
-    from trident_core.cli.common import Opened
 
 #: Events that are decoded, applied and made into rows at once.
 BATCH = 1 << 14
@@ -70,12 +67,9 @@ class Input:
 
     def open(self, *, with_book: bool = False) -> Opened:
         """Open it: feed, source, session, parser, and a book if asked for. Raises as `open_feed`."""
-        from trident_core.cli.common import open_input
-
         return open_input(
             self.path, feed=self.feed, parser=self.parser, book=self.book,
-            date=self.date.isoformat() if self.date else None,
-            lenient=self.lenient, port=self.port, with_book=with_book,
+            date=self.date, lenient=self.lenient, port=self.port, with_book=with_book,
         )  # fmt: skip
 
     def make_book(self, session: Session) -> Book:
@@ -92,7 +86,8 @@ class Pass:
         self.opened = source.open(with_book=with_book)
         self.session = self.opened.session
         self.survey = Survey(engines=self.opened.engines)
-        self._parser, self._tap = _tapped(self.opened, typed, lenient=source.lenient)
+        self._tap = self.opened.tap(typed) if typed else None
+        self._parser = self._tap or self.opened.parser
 
     def __iter__(self) -> Iterator[Read]:
         survey, voids = self.survey, []
@@ -113,14 +108,3 @@ class Pass:
     def close(self) -> None:
         """Close the input."""
         self.opened.close()
-
-
-def _tapped(opened: Opened, types: str, *, lenient: bool) -> tuple[Parser, TappedParser | None]:
-    """The parser; with a tap if typed rows are asked for and the engine makes them."""
-    spec = registry().select(Kind.PARSER, opened.engines["parser"]).spec
-    if not types or Capability.TABLES not in spec.capabilities:
-        return opened.parser, None
-    made: Any = spec.load()
-    beside = Session(venue=opened.session.venue, protocol=opened.session.protocol)
-    tap = TappedParser(opened.parser, made(beside, lenient=lenient), types)
-    return tap, tap
