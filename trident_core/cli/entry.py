@@ -34,18 +34,22 @@ def open_streams() -> None:
 
 
 def interrupts_end_the_process() -> None:
-    """Ctrl-C has the system's default action, unless the parent had it ignored."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    """Ctrl-C and SIGTERM have the system's default action, unless the parent had them ignored."""
+    for number, ours in _OURS.items():
+        if signal.getsignal(number) is ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def interrupts_raise() -> None:
     """Ctrl-C and SIGTERM raise KeyboardInterrupt, if `interrupts_end_the_process` was called before."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, _raise)
+    for number, ours in _OURS.items():
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, ours)
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
+
+
+#: What raises KeyboardInterrupt, by signal; each is left alone where the parent had it ignored (nohup, &).
+_OURS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: _raise}
