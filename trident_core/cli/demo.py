@@ -79,7 +79,7 @@ def demo(
     }
     emit(data, as_json=json, render=lambda shown: render_answers(shown, str(out / "store"), answers))
     if not json:
-        print(f"  {watch.suggestion(file)}\n  {program()} --help")
+        print(f"  {watch.suggestion(file)}{' --lenient' if lenient else ''}\n  {program()} --help")
     if stats.interrupted:
         raise typer.Exit(130)
     if not report.ok:
