@@ -20,6 +20,7 @@ from trident_core.contracts import Book, ByteSource, Feed, Parser, Store, Warmab
 from trident_core.decode import decode
 from trident_core.dtypes import EFFECT, EVENT, TOP, Effects, Events, Tops
 from trident_core.errors import UsageError
+from trident_core.interrupts import Interrupts
 from trident_core.session import Session
 from trident_core.stats import RunStats
 
@@ -84,13 +85,14 @@ class Line:
         writer: _Writer | None = None
         began = time.perf_counter()
         try:
-            if self.store:
-                writer = _Writer(self.store, self.options)
-            for engine in (self.parser, self.book):
-                if isinstance(engine, Warmable):
-                    engine.warm_up()
-            began = time.perf_counter()  # compiling kernels is not part of the run
-            self._read(writer)
+            with Interrupts() as interrupts:
+                if self.store:
+                    writer = _Writer(self.store, self.options)
+                for engine in (self.parser, self.book):
+                    if isinstance(engine, Warmable):
+                        engine.warm_up()
+                began = time.perf_counter()  # compiling kernels is not part of the run
+                self._read(writer, interrupts)
         except KeyboardInterrupt:
             self.stats.interrupted = True
         finally:
@@ -102,12 +104,13 @@ class Line:
         self._summarise(writer)
         return self.stats
 
-    def _read(self, writer: _Writer | None) -> None:
+    def _read(self, writer: _Writer | None, interrupts: Interrupts) -> None:
         stage = dict.fromkeys(("parse", "book", "ring"), 0.0)
         self.stats.stage_s = stage
         clock = time.perf_counter
         before = clock()
         for batch in decode(self.feed, self.parser, batch=self.options.batch):
+            interrupts.hold()  # the batch goes through book, ring and figures, or through none of them
             parsed = clock()
             stage["parse"] += parsed - before
             events, last = self._cut(batch)
@@ -119,9 +122,8 @@ class Line:
             stage["book"] += applied - parsed
             if writer and not writer.put(kept):
                 return
-            self._note(events)  # an interrupt before this leaves the batch out of store and figures alike
-            if writer and writer.interrupted:
-                raise KeyboardInterrupt
+            self._note(events)
+            interrupts.release()
             stage["ring"] += clock() - applied
             if self._progress:
                 self._progress(*self.source.progress(), self.stats.events)
@@ -160,7 +162,7 @@ class Line:
         stats = self.stats
         stats.symbols = len(self.parser.session.directory)
         # The parser also counts what it skipped, but it reads on to the end of a batch.
-        counts = self._type_counts if stats.cut else self.parser.counts
+        counts = self._type_counts if stats.cut or stats.interrupted else self.parser.counts
         stats.counts = {chr(t): int(n) for t, n in enumerate(counts) if n}
         for owner in (self.source, self.feed, self.parser, self.book):
             if owner is not None:
@@ -183,7 +185,6 @@ class _Writer:
 
         self.ring = Ring(options.ring_capacity)
         self.stored, self.durable_seq, self.busy_s = 0, 0, 0.0
-        self.interrupted = False
         self._store, self._options = store, options
         self._error: BaseException | None = None
         self.ring.warm_up()
@@ -194,14 +195,7 @@ class _Writer:
         """Hand events over, waiting for room; False when the store has failed."""
         if self._options.resume_after:
             events = events[events["seq"] > self._options.resume_after]
-        events = np.ascontiguousarray(events)
-        before = self.ring.pushed
-        try:
-            self.ring.push(events, give_up=self._failed)
-        except KeyboardInterrupt:  # a batch goes in whole, then the run ends
-            self.ring.push(events[self.ring.pushed - before :], give_up=self._failed)
-            self.interrupted = True
-        return self.ring.pushed - before == len(events)
+        return self.ring.push(np.ascontiguousarray(events), give_up=self._failed) == len(events)
 
     def _failed(self) -> bool:
         return self._error is not None

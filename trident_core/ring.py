@@ -127,11 +127,6 @@ class Ring:
         """Events waiting: a moment's view."""
         return int(self._cursors[HEAD]) - int(self._cursors[TAIL])
 
-    @property
-    def pushed(self) -> int:
-        """Events pushed so far, in all."""
-        return int(self._cursors[HEAD])
-
     def try_push(self, events: Events, start: int = 0) -> int:
         """Push events[start:] as far as there is room; return how many.
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +15,7 @@ from trident_book.reference import ReferenceBook
 from trident_core.contracts import Chunk
 from trident_core.dtypes import EVENT, Events
 from trident_core.errors import StoreError
+from trident_core.interrupts import Interrupts
 from trident_core.pipeline import Line, LineOptions
 from trident_core.session import Session
 from trident_core.stats import Anomalies
@@ -163,3 +167,43 @@ def test_an_interrupt_ends_early_with_everything_read_stored(day: np.ndarray) ->
     stats = line(day, store=(store := Store()), error=KeyboardInterrupt()).run()
     assert stats.interrupted
     assert len(store.events()) == stats.stored == stats.durable_seq == 3_000
+
+
+class Interrupted(ReferenceBook):
+    """Ctrl-C strikes in the middle of its third batch."""
+
+    batches = 0
+
+    def apply(self, events: Events, tops: Any = None, effects: Any = None) -> int:
+        self.batches += 1
+        half = len(events) // 2
+        done = super().apply(events[:half])
+        if self.batches == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)  # the handler has run by now
+        return done + super().apply(events[half:])
+
+
+def test_an_interrupt_inside_a_book_waits_for_the_end_of_the_batch(day: np.ndarray) -> None:
+    made = line(day, store=(store := Store()), batch=200)
+    made.book = Interrupted(made.parser.session)
+    before = signal.getsignal(signal.SIGINT)
+    stats = made.run()
+    assert signal.getsignal(signal.SIGINT) is before
+    assert stats.interrupted
+    assert made.book.batches == 3
+    assert len(store.events()) == stats.events == stats.applied == stats.stored == 600
+    assert sum(stats.counts.values()) == 600
+    assert made.book.validate() == []
+    again = ReferenceBook(Session())
+    again.apply(store.events())
+    assert again.digest().hex() == stats.digest
+
+
+def test_a_signal_that_was_swallowed_ends_the_run_at_the_next_batch(day: np.ndarray) -> None:
+    with Interrupts() as interrupts:
+        with pytest.raises(KeyboardInterrupt):  # raised, and lost in somebody's code
+            signal.raise_signal(signal.SIGINT)
+        interrupts.hold()
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.release()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Advance = Callable[[int, int | None, int], None]
 
 
+#: What a bar of a command with kernels says at first.
+COMPILING = "starting; a first run compiles its kernels"
 #: Columns of an output that is no terminal.
 UNLIMITED_WIDTH = 1 << 12
 #: Of a column that may wrap, no less than this many characters are kept in a line.
@@ -141,8 +143,13 @@ def number(value: float) -> str:
 
 
 @contextmanager
-def progress(label: str, *, unit: str = "events", quiet: bool = False) -> Iterator[Advance]:
-    """A bar with rate and ETA on stderr; silent when stderr is not a terminal or `quiet`."""
+def progress(
+    label: str, *, unit: str = "events", quiet: bool = False, start: str = COMPILING
+) -> Iterator[Advance]:
+    """A bar with rate and ETA on stderr; silent when stderr is not a terminal or `quiet`.
+
+    `start` stands where the figures will, until the first of them.
+    """
     if quiet or not sys.stderr.isatty():
         yield lambda done, total, count: None
         return
@@ -153,7 +160,7 @@ def progress(label: str, *, unit: str = "events", quiet: bool = False) -> Iterat
         TextColumn("{task.fields[note]}"), TimeRemainingColumn(),
     )  # fmt: skip
     with Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None, note="starting; a first run compiles its kernels")
+        task = bar.add_task(label, total=None, note=start)
 
         def advance(done: int, total: int | None, count: int) -> None:
             seconds = bar.tasks[0].elapsed or 0.0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json as jsonlib
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from trident_core.cli import common
-from trident_core.cli.output import console, emit, number, table
+from trident_core.cli.output import console, emit, number, progress, table
 from trident_core.contracts import Kind
 from trident_core.dtypes import EventFlag
 from trident_core.errors import UsageError
@@ -19,6 +20,8 @@ from trident_core.session import format_price, format_time
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from trident_core.cli.output import Advance
+    from trident_core.contracts import Snapshot
     from trident_core.dtypes import Events
     from trident_core.search import Search
     from trident_core.session import Session
@@ -28,6 +31,8 @@ DEFAULT_LIMIT = 20
 COUNT_ROWS = 40
 #: Types whose events have a price (docs/contracts/parser.md); for the others it is null.
 PRICED = frozenset(b"AFCUPQIKJVO")
+#: A search tells its progress so many times.
+SCAN_STEPS = 50
 NUMBERS = ("seq", "price", "qty", "ref", "ref2")
 
 
@@ -62,9 +67,6 @@ def query(
 
     if by and not count:
         raise UsageError("--by groups counts", hint="add --count")
-    ts = common.parse_at(since), common.parse_at(until)
-    if ts[0] is not None and ts[1] is not None and ts[0] > ts[1]:
-        raise UsageError(f"--from {since} is later than --to {until}")
     if limit is None:
         limit = 0 if json else DEFAULT_LIMIT
 
@@ -72,22 +74,68 @@ def query(
     try:
         snapshot = made_store.snapshot()
         compiler = registry().select(Kind.QUERY, engine).load()()
-        search = find(
-            snapshot, compiler, symbol=symbol, mpid=mpid, types=type_, flags=flags, limit=limit,
-            ts=ts,
-        )  # fmt: skip
-        for note in search.notes:
-            print(f"note: {note}", file=sys.stderr)
+        with progress("searching", quiet=json, start="") as advance:
+            search = find(
+                Watched(snapshot, advance), compiler, symbol=symbol, mpid=mpid, types=type_, flags=flags,
+                limit=limit, ts=_times(since, until),
+            )  # fmt: skip
+            for note in search.notes:
+                print(f"note: {note}", file=sys.stderr)
+            if count:
+                groups = search.counts_by(by or "type")
+            elif json:
+                _stream(search, snapshot.session)
+            else:
+                rows = [row for events in search for row in event_rows(events, snapshot.session)]
         if count:
-            _count(search, by or "type", as_json=json)
-        else:
-            _show(search, snapshot.session, limit, as_json=json)
+            _print_counts(groups, by or "type", as_json=json)
+        elif not json:
+            _print_events(rows, limit)
     finally:
         made_store.close()
 
 
-def _count(search: Search, by: str, *, as_json: bool) -> None:
-    groups = search.counts_by(by)
+def _times(since: str | None, until: str | None) -> tuple[int | None, int | None]:
+    low, high = common.parse_at(since), common.parse_at(until)
+    if low is not None and high is not None and low > high:
+        raise UsageError(f"--from {since} is later than --to {until}")
+    return low, high
+
+
+class Watched:
+    """A snapshot whose scans go by steps of the sequence numbers and tell how far they are.
+
+    Sequence numbers grow, so the steps give the same events in the same order as one scan.
+    """
+
+    def __init__(self, snapshot: Snapshot, advance: Advance) -> None:
+        self.session, self.count, self.last_seq = snapshot.session, snapshot.count, snapshot.last_seq
+        self._snapshot, self._advance = snapshot, advance
+
+    def scan(self, *, seq: tuple[int | None, int | None] = (None, None), **filters: Any) -> Iterator[Events]:
+        low = seq[0] or 0
+        high = self.last_seq if seq[1] is None else min(seq[1], self.last_seq)
+        step = max(high - low, 0) // SCAN_STEPS + 1  # a range past the end has no step at all
+        for start in range(low, high + 1, step):
+            end = min(start + step - 1, high)
+            yield from self._snapshot.scan(seq=(start, end), **filters)
+            self._advance(end - low, high - low, end - low)
+
+    def get(self, ref: int) -> Events:
+        return self._snapshot.get(ref)
+
+    def close(self) -> None:
+        self._snapshot.close()
+
+
+def _stream(search: Search, session: Session) -> None:
+    """One JSON object a line."""
+    for events in search:
+        for row in event_rows(events, session):
+            print(jsonlib.dumps(row))
+
+
+def _print_counts(groups: dict[str, int], by: str, *, as_json: bool) -> None:
     total = sum(groups.values())
 
     def render(out: Console) -> None:
@@ -101,13 +149,7 @@ def _count(search: Search, by: str, *, as_json: bool) -> None:
     emit({"count": total, f"by_{by}": groups}, as_json=as_json, render=render)
 
 
-def _show(search: Search, session: Session, limit: int, *, as_json: bool) -> None:
-    if as_json:
-        for events in search:
-            for row in event_rows(events, session):
-                print(jsonlib.dumps(row))
-        return
-    rows = [row for events in search for row in event_rows(events, session)]
+def _print_events(rows: list[dict[str, Any]], limit: int) -> None:
     out = console()
     if not rows:
         out.print("no event matches")

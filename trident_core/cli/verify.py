@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from trident_core.cli import common
-from trident_core.cli.output import coloured, emit, number, table
+from trident_core.cli.output import coloured, emit, number, progress, table
 from trident_core.contracts import Kind, Verification
 from trident_core.errors import StoreError
 from trident_core.plugins import registry
@@ -24,7 +24,8 @@ def verify(store: common.StorePath, engine: common.StoreName = None, json: commo
 
     Exits with 4 when anything is damaged, naming file, offset and the events affected.
     """
-    report = verify_store(store, engine)
+    with progress("verifying", quiet=json, start="reading every byte"):
+        report = verify_store(store, engine)
     data = asdict(report) | {"ok": report.ok, "store": str(store)}
     emit(data, as_json=json, render=lambda out: render_report(out, store, report))
     if not report.ok:
