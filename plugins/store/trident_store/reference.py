@@ -5,19 +5,17 @@ What it promises is in docs/contracts/store.md, its bytes are in docs/store-form
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import uuid
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-import numpy as np
-
 from trident_core.contracts import Recovery, Verification
-from trident_core.dtypes import EVENT, Events
+from trident_core.dtypes import Events
 from trident_core.errors import StoreError, UsageError
-from trident_core.session import Directory, Instrument, Session
+from trident_core.session import Session
+from trident_store.checks import check_events, copy_of, require_same
 from trident_store.filesystem import FileSystem, OsFileSystem
 from trident_store.format import (
     MAX_FRAME_EVENTS,
@@ -83,7 +81,7 @@ class ReferenceStore:
             self._view = self._survey()
             self.recovery = _recovery(self._view)
             if session is not None and self._view.session is not None:
-                _require_same(session, self._view.session)
+                require_same(session, self._view.session)
             return
         self._writer = LogWriter(self._files, self.path, segment_bytes, sector_bytes)
         try:
@@ -132,7 +130,7 @@ class ReferenceStore:
         stored = _session_of(found, self.path)
         if session is None:
             return stored
-        _require_same(session, stored)
+        require_same(session, stored)
         for instrument in stored.directory:
             if session.directory.get(instrument.locate) is None:
                 session.directory.put(instrument)
@@ -157,7 +155,7 @@ class ReferenceStore:
         writer = self._require_writer()
         writer.require_writable()
         writer.settle()
-        _check_events(events, writer.end.last_seq)
+        check_events(events, writer.end.last_seq)
         writer.record(self._session.directory)
         for start in range(0, len(events), self._frame_events):
             part = events[start : start + self._frame_events]
@@ -178,11 +176,11 @@ class ReferenceStore:
         self._require_open()
         if self.mode == "read":
             self._view = view = self._survey()
-            session = _copy(_session_of(view, self.path), view.instruments)
+            session = copy_of(_session_of(view, self.path), view.instruments)
             return LogSnapshot(self._files, self.path, view.store_id, view.extents, session, view.end)
         writer = self._writer
         writer.settle()
-        session = _copy(self._session, writer.recorded)
+        session = copy_of(self._session, writer.recorded)
         return LogSnapshot(self._files, self.path, writer.store_id, writer.extents, session, writer.end)
 
     def verify(self) -> Verification:
@@ -261,37 +259,3 @@ def _session_of(view: Survey, path: Path) -> Session:
     if view.session is None:  # cannot be: a finished and sound store begins with its session
         raise StoreError(f"{path} has no session")
     return view.session
-
-
-def _copy(session: Session, instruments: dict[int, Instrument]) -> Session:
-    """A session that nobody else changes."""
-    return dataclasses.replace(session, directory=Directory(instruments.values()))
-
-
-def _require_same(given: Session, stored: Session) -> None:
-    """Raises UsageError unless both are of the same session; directories may differ."""
-    for name in ("venue", "date", "tz", "price_decimals", "qty_decimals", "protocol"):
-        mine, theirs = getattr(given, name), getattr(stored, name)
-        if mine != theirs:
-            raise UsageError(
-                f"the store's session has {name} {theirs}, the one given has {mine}",
-                hint="a store holds one session; create another store",
-            )
-
-
-def _check_events(events: Events, last_seq: int) -> None:
-    """Raises UsageError unless `events` may follow `last_seq`."""
-    if not isinstance(events, np.ndarray) or events.dtype != EVENT:
-        what = events.dtype if isinstance(events, np.ndarray) else type(events).__name__
-        raise UsageError(f"append takes an array of EVENT, not of {what}", hint="np.zeros(n, EVENT)")
-    if events.ndim != 1 or not events.flags.c_contiguous:
-        raise UsageError("append takes a flat, contiguous array", hint="np.ascontiguousarray(events)")
-    if not len(events):
-        return
-    seq = events["seq"]
-    if int(seq[0]) <= last_seq:
-        raise UsageError(f"seq must grow: event 0 has {seq[0]}, the store ends with {last_seq}")
-    bad = np.flatnonzero(seq[1:] <= seq[:-1])
-    if len(bad):
-        i = int(bad[0]) + 1
-        raise UsageError(f"seq must grow: event {i} has {seq[i]}, the one before it {seq[i - 1]}")
