@@ -145,7 +145,7 @@ def read(files: FileSystem, handle: int, size: int, offset: int) -> NDArray[np.u
     return buffer[: files.read_into(handle, buffer, offset)]
 
 
-def write_all(files: FileSystem, handle: int, data: bytes, offset: int) -> None:
+def write_all(files: FileSystem, handle: int, data: Buffer, offset: int) -> None:
     """Write all of `data` at `offset`, however short the single writes are. Raises OSError."""
     rest = memoryview(data)
     while rest:

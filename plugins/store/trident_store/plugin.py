@@ -15,5 +15,12 @@ def trident_register_stores() -> list[EngineSpec]:
             factory="trident_store.reference:ReferenceStore",
             summary="CRC32C-framed groups in segments, in plain Python",
             capabilities=frozenset({Capability.PORTABLE_FORMAT}),
-        )
+        ),
+        EngineSpec(
+            kind=Kind.STORE,
+            name="lsm",
+            factory="trident_store.lsm.engine:LsmStore",
+            summary="the reference's log with group commit",
+            capabilities=frozenset({Capability.PORTABLE_FORMAT}),
+        ),
     ]

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+import numpy as np
+
 from trident_core.contracts import Recovery, Verification
 from trident_core.dtypes import Events
 from trident_core.errors import StoreError, UsageError
@@ -160,7 +162,7 @@ class ReferenceStore:
         for start in range(0, len(events), self._frame_events):
             part = events[start : start + self._frame_events]
             first, last = int(part["seq"][0]), int(part["seq"][-1])
-            writer.append(part.tobytes(), len(part), first, last)
+            writer.append(part.view(np.uint8).data, len(part), first, last)
         return writer.end.last_seq
 
     def sync(self) -> int:

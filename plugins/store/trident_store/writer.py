@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from trident_core.errors import StoreError, UsageError
 from trident_core.session import Directory, Instrument
-from trident_store.filesystem import FileSystem, write_all
+from trident_store.filesystem import Buffer, FileSystem, write_all
 from trident_store.format import (
     LOCK_NAME,
     MARK_NAME,
@@ -43,7 +45,7 @@ class _Log(NamedTuple):
 class _Pending(NamedTuple):
     """A frame that is being written. Writing it again changes nothing, so an interrupted write is redone."""
 
-    data: bytes
+    data: Buffer
     offset: int
     end: Position
     instruments: tuple[Instrument, ...]
@@ -63,6 +65,7 @@ class LogWriter:
         self._segment_bytes, self._sector_bytes = segment_bytes, sector_bytes
         self._handles: list[int] = []
         self._pending: _Pending | None = None
+        self._staging = np.empty(0, np.uint8)  # the frame being written; the caller's array may change
         self._recorded_version = -1
         self._slot = 0
         self._mark_open = False  # a slot is being written; nothing else may be until it is durable
@@ -140,7 +143,7 @@ class LogWriter:
 
     # -- writing --
 
-    def append(self, payload: bytes, count: int, first_seq: int, last_seq: int) -> None:
+    def append(self, payload: Buffer, count: int, first_seq: int, last_seq: int) -> None:
         """Append one frame of `count` events."""
         self._put(FrameKind.EVENTS, payload, count, first_seq, last_seq)
 
@@ -189,7 +192,7 @@ class LogWriter:
                 self._files.close(handle)
 
     def _put(
-        self, kind: FrameKind, payload: bytes, count: int, first: int, last: int,
+        self, kind: FrameKind, payload: Buffer, count: int, first: int, last: int,
         instruments: tuple[Instrument, ...] = (),
     ) -> None:  # fmt: skip
         end = self._log.end
@@ -204,7 +207,7 @@ class LogWriter:
             first_seq=first,
             last_seq=last,
             payload_bytes=len(payload),
-            payload_crc=crc32c(payload),
+            payload_crc=0,  # of the copy that is written
             offset=end.offset,
             segment=end.segment,
         )
@@ -216,11 +219,17 @@ class LogWriter:
         if pad is not None:
             self._write(*pad)
 
-    def _write(self, frame: Frame, payload: bytes, instruments: tuple[Instrument, ...] = ()) -> None:
+    def _write(self, frame: Frame, payload: Buffer, instruments: tuple[Instrument, ...] = ()) -> None:
         if self._mark_open:  # an interrupt came in between
             self.sync()
-        data = encode_frame(self.store_id, frame) + payload
-        self._pending = _Pending(data, frame.offset, frame.after(), instruments)
+        size = RECORD_BYTES + len(payload)
+        if len(self._staging) < size:
+            self._staging = np.empty(size, np.uint8)
+        data = self._staging[:size]
+        data[RECORD_BYTES:] = np.frombuffer(payload, np.uint8)
+        frame = frame._replace(payload_crc=crc32c(data[RECORD_BYTES:]))
+        data[:RECORD_BYTES] = np.frombuffer(encode_frame(self.store_id, frame), np.uint8)
+        self._pending = _Pending(data.data, frame.offset, frame.after(), instruments)
         self.settle()
 
     def _rotate(self) -> None:
