@@ -23,4 +23,12 @@ def trident_register_stores() -> list[EngineSpec]:
             summary="the reference's log with group commit",
             capabilities=frozenset({Capability.PORTABLE_FORMAT}),
         ),
+        EngineSpec(
+            kind=Kind.STORE,
+            name="rocksdb",
+            factory="trident_store.blocks.rocksdb:RocksStore",
+            summary="blocks of events in RocksDB, checked and chained",
+            requires=("rocksdict",),
+            install_hint="pip install 'trident-core[rocksdb]'",
+        ),
     ]

@@ -154,7 +154,7 @@ class LogWriter:
             return
         new = [each for each in directory if self.recorded.get(each.locate) != each]
         last = self._log.end.last_seq
-        for payload, part in list(_instrument_payloads(new)):
+        for payload, part in list(instrument_payloads(new)):
             self._put(FrameKind.DIRECTORY, payload, len(part), last, last, part)
         self._recorded_version = version
 
@@ -282,7 +282,7 @@ class LogWriter:
             ) from error
 
 
-def _instrument_payloads(new: list[Instrument]) -> Iterator[tuple[bytes, tuple[Instrument, ...]]]:
+def instrument_payloads(new: list[Instrument]) -> Iterator[tuple[bytes, tuple[Instrument, ...]]]:
     """Directory frames' payloads, none larger than the format allows. Raises UsageError."""
     parts = [tuple(new[i : i + MAX_FRAME_INSTRUMENTS]) for i in range(0, len(new), MAX_FRAME_INSTRUMENTS)]
     while parts:
