@@ -309,6 +309,18 @@ class Book(Protocol):
         ...
 
 
+@runtime_checkable
+class TimedBook(Protocol):
+    """Optional for books: times itself from inside, closer than a caller in Python can."""
+
+    def time_events(self, events: Events, tops: Tops, effects: Effects, ticks: NDArray[np.int64]) -> None:
+        """Apply all events, one by one, as `apply` would in batches of one: the same state, tops, effects and
+        anomalies. ticks[i], of i64[n] and n = len(events): what event i took, by `trident_core.ticks`, from
+        a read of the counter before it to one after it. Only called where `ticks.available()`.
+        """
+        ...
+
+
 # --- Store --------------------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,9 @@ from typing import Any, Final, TypeVar, cast, overload
 
 import numba
 from numba.core import config as numba_config
+from numba.core import event
+
+from trident_core import compiling
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -42,6 +45,7 @@ def njit(function: Any = None, /, **options: Any) -> Any:
     def decorate(kernel: Kernel) -> Kernel:
         numba_config.CACHE_DIR = str(cache_folder(kernel.__module__.partition(".")[0]))
         made = numba.njit(**{"cache": True, "nogil": True, **options})(kernel)
+        compiling.made(kernel.__module__)
         return cast(Kernel, made)
 
     return decorate if function is None else decorate(function)
@@ -104,3 +108,16 @@ def _sources(package: str) -> Iterator[bytes]:
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         for path in sorted(Path(folder).rglob("*.py")):
             yield path.read_bytes()
+
+
+class _Listener(event.Listener):  # type: ignore[misc]  # numba has no types
+    """Tells `trident_core.compiling` of kernels that the cache did not have."""
+
+    def on_start(self, happened: Any) -> None:
+        compiling.begin(happened.data["dispatcher"].py_func.__module__)
+
+    def on_end(self, happened: Any) -> None:
+        compiling.end(happened.data["dispatcher"].py_func.__module__)
+
+
+event.register("numba:compile", _Listener())

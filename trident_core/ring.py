@@ -174,6 +174,7 @@ class Ring:
         none = np.zeros(0, EVENT)
         self.try_push(none)
         self.try_pop(none)
+        _close(np.zeros_like(self._cursors))
 
     def close(self) -> None:
         """The producer's last call: what was pushed can still be popped."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from trident_core.benchmarks.latency import OPERATIONS
 from trident_core.cli.main import COMMANDS
 from trident_store.reference import ReferenceStore
 
@@ -193,6 +194,33 @@ def test_bench_prints_ratios_to_its_peers(trident: Run) -> None:
     assert all(c["ratio_to_first"] > 0 for c in result["contenders"].values())
 
 
+def test_bench_latency_has_a_row_for_each_operation_and_the_floor(trident: Run) -> None:
+    args = ("bench", "latency", "--messages", "20000", "--symbols", "10", "--rounds", "1")
+    (result,) = json.loads(trident(*args, "--json").stdout)
+    rows = result["operations"]
+    assert list(rows)[:4] == ["add", "reduce", "delete", "replace"]
+    assert sum(rows.get(name, {"count": 0})["count"] for name in OPERATIONS.values()) == 20_000
+    assert rows["all"]["count"] == 20_000
+    for row in (*rows.values(), result["floor"]):
+        assert 0 < row["p50"] <= row["p90"] <= row["p99"] <= row["p99_9"] <= row["max"]
+    assert rows["add"]["p50"] >= result["floor"]["p50"]
+    assert "live orders at the peak" in result["input"]
+
+    reference = trident(*args, "--book", "reference", "--symbols", "20")
+    assert "holds a call from Python" in reference.stdout
+    assert "floor of the clock" in reference.stdout
+
+
+def test_bench_book_measures_memory_and_names_its_input(trident: Run) -> None:
+    args = ("--messages", "3000", "--symbols", "10", "--rounds", "1", "--day", "narrow,wide", "--json")
+    results = json.loads(trident("bench", "book", *args).stdout)
+    assert len(results) == 2
+    for result in results:
+        assert result["input"].startswith("simulated day: 3,000 messages, 10 symbols, ")
+        for contender in result["contenders"].values():
+            assert 10 < contender["peak_anonymous_mb"] <= contender["peak_rss_mb"] < 1_000
+
+
 @pytest.mark.parametrize(
     ("args", "code", "error", "hint"),
     [
@@ -208,6 +236,7 @@ def test_bench_prints_ratios_to_its_peers(trident: Run) -> None:
         (["query", "nothing-here"], 4, "nothing-here", ""),
         (["verify", "nothing-here"], 4, "nothing-here", ""),
         (["bench", "nope"], 2, "no benchmark 'nope'", "there are"),
+        (["bench", "book", "--day", "narrow,long"], 2, "no day 'long'", "quick, narrow, wide"),
         (["nope"], 2, "No such command", ""),
     ],
 )

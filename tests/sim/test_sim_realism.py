@@ -6,8 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from trident_book.numba_book import NumbaBook
 from trident_book.reference import ReferenceBook
+from trident_core.benchmarks.setting import BATCH, DAYS
 from trident_core.dtypes import Events
+from trident_core.session import Session
 from trident_sim.spec import SimSpec
 from trident_sim.stream import Day, simulate_events
 from trident_sim.timetable import CLOSE, NS, OPEN
@@ -119,3 +122,16 @@ def test_a_wide_full_size_day_has_several_hundred_thousand_live_orders() -> None
     assert sum(len(batch) for batch in day.batches()) == 10_000_000
     assert day.live_peak > 400_000
     assert np.count_nonzero(day.counts) == 23
+
+
+@pytest.mark.slow
+def test_the_wide_day_of_the_benchmarks_has_as_many_live_orders_as_it_says() -> None:
+    messages, symbols = DAYS["wide"]
+    assert (messages, symbols) == (10_000_000, 8_900)
+    book, peak = NumbaBook(Session()), 0
+    for batch in Day(SimSpec(messages=messages, symbols=symbols)).batches():
+        for start in range(0, len(batch), 16 * BATCH):
+            book.apply(batch[start : start + 16 * BATCH])
+            peak = max(peak, book.live_orders())
+    assert peak >= 400_000
+    assert not book.anomalies

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from trident_core.cli import entry
+from trident_core.cli import entry, waiting
 from trident_core.cli.output import discard_output, print_error
 from trident_core.errors import InputError, TridentError
 
@@ -45,6 +45,7 @@ def main() -> None:
     """Run the command that `sys.argv` names. The script's entry point is `trident_core.cli.entry:main`."""
     entry.open_streams()
     entry.interrupts_end_the_process()
+    waiting.begin()
     try:
         build(sys.argv[1:])()
     except TridentError as error:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 Advance = Callable[[int, int | None, int], None]
 
 
-#: What a bar of a command with kernels says at first.
-COMPILING = "starting; a first run compiles its kernels"
 #: Columns of an output that is no terminal.
 UNLIMITED_WIDTH = 1 << 12
 #: Of a column that may wrap, no less than this many characters are kept in a line.
@@ -144,7 +142,7 @@ def number(value: float) -> str:
 
 @contextmanager
 def progress(
-    label: str, *, unit: str = "events", quiet: bool = False, start: str = COMPILING
+    label: str, *, unit: str = "events", quiet: bool = False, start: str = "starting"
 ) -> Iterator[Advance]:
     """A bar with rate and ETA on stderr; silent when stderr is not a terminal or `quiet`.
 
@@ -154,6 +152,8 @@ def progress(
         yield lambda done, total, count: None
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from trident_core.cli import waiting
 
     columns = (
         TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(),
@@ -167,7 +167,8 @@ def progress(
             rate = f"{count / seconds / 1e6:.2f} M {unit}/s" if seconds > 0.2 else ""
             bar.update(task, completed=done, total=total, note=f"{count:,} {unit} {rate}")
 
-        yield advance
+        with waiting.shown_by(lambda text: bar.update(task, note=text or start)):
+            yield advance
 
 
 def print_error(error: TridentError) -> None:

@@ -103,6 +103,9 @@ class Collector:
         spare = Collector(session, self._tables, lambda name, rows: None, options=self._options)
         nothing = np.zeros(2, EVENT), np.zeros(2, TOP), np.zeros(2, EFFECT)
         spare(*nothing)
+        for grows in (spare._lives, spare._ladder):
+            if grows:
+                grows.warm_up()
         trades(nothing[0], nothing[2], session, nothing[1])
         for bars, _ in spare._bars.values():
             bars.apply(np.zeros(2, TRADE))

@@ -60,6 +60,11 @@ class Ladder:
         count = int(self._state[k.ROWS])
         return self._table(tops[at[:count]], rows[:count])
 
+    def warm_up(self) -> None:
+        """Compile, or load, the kernels that only growth calls; see `trident_core.contracts.Warmable`."""
+        refs.warm_up()
+        k.repack(self._levels, self._sides[:0], self._levels)
+
     def _table(self, tops: Tops, numbers: k.I64) -> Table:
         made = np.zeros(len(tops), self.dtype)
         fill_head(made, tops, self._session)

@@ -76,6 +76,11 @@ class OrderLives:
         """How many orders are followed now."""
         return int(self._state[k.LIVING])
 
+    def warm_up(self) -> None:
+        """Compile, or load, the kernels that only growth calls; see `trident_core.contracts.Warmable`."""
+        refs.warm_up()
+        k.copy_places(self._places[:0], self._places)
+
     def _make_room(self, events: int) -> None:
         living = int(self._state[k.LIVING])
         self._keys, self._slots = refs.grown(self._keys, self._slots, living + events)

@@ -34,6 +34,11 @@ def grown(keys: Keys, slots: Slots, entries: int) -> tuple[Keys, Slots]:
     return more
 
 
+def warm_up() -> None:
+    """Compile, or load, what only growth calls."""
+    copy_entries(*empty(2), *empty(2))
+
+
 @njit_inlined
 def home(key: int, mask: int) -> int:
     """Where the probe for `key` begins: the finaliser of splitmix64."""

@@ -66,6 +66,9 @@ class NumbaBook:
         other.apply(events, np.zeros(1, TOP), np.zeros(1, EFFECT))
         other.levels(0, "B")
         other.digest()
+        full = pools.make_state()
+        full.g[records.LIVE], full.g[records.FAR_LOCATES] = len(full.refs), len(full.far)
+        pools.with_more_room(full)
 
     # --- applying events ------------------------------------------------------------------------------------
 
@@ -107,6 +110,23 @@ class NumbaBook:
                 self._state = pools.with_more_room(self._state)
         if self._state.counts.any():
             self._take_anomalies()
+
+    def time_events(self, events: Events, tops: Tops, effects: Effects, ticks: NDArray[np.int64]) -> None:
+        """See `trident_core.contracts.TimedBook`."""
+        from trident_book.numba_timing import apply_timed
+
+        n = check_array("events", events, EVENT)
+        check_output("tops", tops, TOP, n)
+        check_output("effects", effects, EFFECT, n)
+        check_output("ticks", ticks, np.dtype(np.int64), n)
+        words = np.ascontiguousarray(events).view(EVENT_WORDS)
+        words.flags.writeable = False
+        rows = effects.view(EFFECT_WORDS)
+        done = apply_timed(self._state, words, tops, rows, ticks, 0, False)
+        while done < n:
+            self._state = pools.with_more_room(self._state)
+            done = apply_timed(self._state, words, tops, rows, ticks, done, True)
+        self._take_anomalies()
 
     def _take_anomalies(self) -> None:
         counts, firsts = self._state.counts, self._state.firsts.reshape(-1, POSITIONS_KEPT)

@@ -49,9 +49,11 @@ class NumbaParser:
 
     def warm_up(self) -> None:
         """See `trident_core.contracts.Warmable`."""
-        nothing = np.zeros(0, np.uint8)
-        nothing.flags.writeable = False  # chunks are read-only, which is a type of its own for a kernel
-        self._run(nothing, np.zeros((1, 8), np.uint64), index=False)
+        rows = np.zeros((1, 8), np.uint64)
+        for writeable in (False, True):  # a chunk and a cut message: each a type of its own for a kernel
+            nothing = np.zeros(0, np.uint8)
+            nothing.flags.writeable = writeable
+            self._run(nothing, rows, index=False)
 
     def parse_into(self, frames: Frames, out: Events) -> ParseResult:
         """See `trident_core.contracts.Parser`."""

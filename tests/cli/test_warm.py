@@ -1,0 +1,84 @@
+"""The first run says that it compiles; after `trident warm` none does."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from trident_core.cli.main import COMMANDS
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+#: The day is large enough for every pool to grow: growing has kernels of its own.
+COMMAND_LINES = """
+simulate day.itch50.gz --messages 300000 --symbols 60
+info day.itch50.gz
+info day.itch50.gz --parser reference --json
+replay day.itch50.gz --symbols ZXZZT
+run day.itch50.gz store
+convert day.itch50.gz tables --date 2019-12-30
+convert day.itch50.gz all --date 2019-12-30 --tables all --depth 10 --bars 1m,10000shares
+convert day.itch50.gz names --date 2019-12-30 --naming databento --tables mbo,mbp-1,mbp-10,trades,ohlcv-1m
+query store --symbol ^[A-M] --count
+query store --mpid ^[A-Z]{4}$ --limit 5
+verify store
+demo --messages 5000 --symbols 10
+bench all --messages 20000 --symbols 20 --rounds 1
+plugins
+doctor
+warm
+"""
+
+
+def kernels(cache: Path) -> set[str]:
+    return {str(path.relative_to(cache)) for path in cache.rglob("*.nb?")}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_after_warm_no_command_compiles(trident: Run, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    env = {"NUMBA_CACHE_DIR": str(cache)}
+    cold = trident("warm", "--json", env=env)
+    assert cold.returncode == 0, cold.stderr
+    assert sum(step["compiled"] for step in json.loads(cold.stdout)) > 100
+    before = kernels(cache)
+    lines = [line.split() for line in COMMAND_LINES.strip().splitlines()]
+    assert {words[0] for words in lines} == {*COMMANDS, "simulate"}
+    for words in lines:
+        done = trident(*words, env=env)
+        assert done.returncode == 0, (words, done.stderr)
+        assert "compiling" not in done.stderr, words
+        assert kernels(cache) == before, words
+    assert "all were in the cache" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_first_run_shows_what_it_waits_for(trident: Run, day: Path, tmp_path: Path) -> None:
+    env = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "trident_core.cli", "info", str(day)]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=theirs, env=os.environ | env | {"COLUMNS": "160"}
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                data = os.read(ours, 4096)
+            except OSError:  # the other end is closed
+                break
+            shown += data
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"compiling kernels, once: trident_parser, 0 of about" in shown
+    piped = trident("replay", day, env=env)
+    assert piped.stderr == "compiling kernels, once; `trident warm` compiles all\n"
+    assert trident("replay", day, env=env).stderr == ""

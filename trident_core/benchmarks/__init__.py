@@ -1,0 +1,40 @@
+"""The project's benchmarks: each compares the selected engine with a named peer on the same input, in turn.
+
+Input is a simulated day, so that anyone can repeat them. A peer that is not installed is left out and noted.
+What is measured, and how: docs/measuring.md.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from trident_core.benchmarks.latency import Latency, bench_latency
+from trident_core.benchmarks.parts import bench_parse, bench_query, bench_ring, bench_store
+from trident_core.benchmarks.setting import Setting, SimulatedDay
+from trident_core.benchmarks.whole import bench_book, bench_convert
+from trident_core.contracts import Kind
+from trident_core.measure import Comparison
+
+Result = Comparison | Latency
+
+#: name -> benchmark. `trident bench all` runs them in this order.
+BENCHMARKS: Final[Mapping[str, Callable[[Setting], Sequence[Result]]]] = {
+    "parse": bench_parse,
+    "book": bench_book,
+    "latency": bench_latency,
+    "convert": bench_convert,
+    "store": bench_store,
+    "query": bench_query,
+    "ring": bench_ring,
+}
+
+
+def run_benchmark(
+    name: str, day: SimulatedDay, engines: Mapping[Kind, str | None], rounds: int
+) -> Sequence[Result]:
+    """Run one benchmark on `day`, with a scratch folder of its own in the working folder."""
+    with tempfile.TemporaryDirectory(prefix="trident-bench-", dir=".") as folder:
+        return BENCHMARKS[name](Setting(day, engines, rounds, Path(folder)))

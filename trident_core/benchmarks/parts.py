@@ -1,0 +1,154 @@
+"""Benchmarks of single stages: the parser, the store, the query engine, the ring."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trident_core.benchmarks.setting import BATCH, Setting
+from trident_core.contracts import Kind, Status
+from trident_core.dtypes import EVENT, Events
+from trident_core.measure import Comparison, compare
+from trident_core.session import Session
+
+
+def bench_parse(setting: Setting) -> list[Comparison]:
+    """Framed bytes -> EVENTs, against a plain copy of the same bytes."""
+    frames, out = setting.frames, np.zeros(BATCH, EVENT)
+    target = np.empty_like(frames)
+    name, factory = setting.engine(Kind.PARSER)
+
+    def parse() -> None:
+        parser, start = factory(Session()), 0
+        while True:
+            result = parser.parse_into(frames[start:], out)
+            start += result.consumed
+            if result.status is not Status.OUT_FULL:
+                return
+
+    runs: dict[str, Callable[[], object]] = {
+        name: parse,
+        "copy of the bytes": lambda: np.copyto(target, frames),
+    }
+    return [
+        compare(
+            "parse", runs, setting.day.describe(), unit="messages", units=setting.day.messages,
+            rounds=setting.rounds,
+        )
+    ]  # fmt: skip
+
+
+def bench_store(setting: Setting) -> list[Comparison]:
+    """Durable appends in groups of 4,096 events, against a raw file and SQLite, each synced per group."""
+    events = setting.events[: 100 * BATCH]
+    groups = [events[start : start + BATCH] for start in range(0, len(events), BATCH)]
+    name, factory = setting.engine(Kind.STORE)
+    numbers = iter(range(1_000_000))
+
+    def fresh(suffix: str) -> Path:
+        return setting.folder / f"{suffix}-{next(numbers)}"
+
+    def ours() -> None:
+        store = factory(fresh("store"), "create", setting.session)
+        for group in groups:
+            store.append(group)
+            store.sync()
+        store.close()
+
+    def raw() -> None:
+        import os
+
+        with open(fresh("raw"), "wb", buffering=0) as file:
+            for group in groups:
+                file.write(group.data)
+                os.fdatasync(file.fileno())
+
+    def sqlite() -> None:
+        connection = sqlite3.connect(fresh("sqlite"))
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("CREATE TABLE event (seq INTEGER PRIMARY KEY, data BLOB)")
+        for group in groups:
+            rows = [(int(event["seq"]), event.tobytes()) for event in group]
+            with connection:
+                connection.executemany("INSERT INTO event VALUES (?, ?)", rows)
+        connection.close()
+
+    runs: dict[str, Callable[[], object]] = {name: ours, "raw append": raw, "sqlite, a row per event": sqlite}
+    title, day = "store (append and sync)", setting.day.describe()
+    return [compare(title, runs, day, unit="events", units=len(events), rounds=setting.rounds)]
+
+
+def bench_query(setting: Setting) -> list[Comparison]:
+    """A pattern over a column of symbols, against Python's re on the same values."""
+    events = setting.events
+    symbols = {instrument.locate: instrument.symbol for instrument in setting.session.directory}
+    longest = max(map(len, symbols.values()))
+    by_locate = np.zeros(max(symbols) + 1, f"S{longest}")
+    for locate, symbol in symbols.items():
+        by_locate[locate] = symbol.encode()
+    column: NDArray[Any] = by_locate[events["locate"]]
+    pattern = "^[A-C].*[XYZ]$"
+    name, factory = setting.engine(Kind.QUERY)
+    program = factory().compile(pattern)
+    compiled = re.compile(pattern.encode())
+    runs: dict[str, Callable[[], object]] = {
+        name: lambda: program.match(column),
+        "python re": lambda: [compiled.search(value) is not None for value in column.tolist()],
+    }
+    title, day = "query (symbol pattern)", setting.day.describe()
+    return [compare(title, runs, day, unit="values", units=len(column), rounds=setting.rounds)]
+
+
+def bench_ring(setting: Setting) -> list[Comparison]:
+    """Events from one thread to another, against queue.SimpleQueue handing over copies."""
+    from queue import SimpleQueue
+
+    from trident_core.ring import Ring
+
+    events = setting.events
+    batches = [events[start : start + 256] for start in range(0, len(events), 256)]
+
+    def ring() -> None:
+        made, out = Ring(1 << 14), np.zeros(BATCH, EVENT)
+
+        def produce() -> None:
+            for batch in batches:
+                made.push(batch)
+            made.close()
+
+        with _thread(produce):
+            while made.pop(out):
+                pass
+
+    def queue() -> None:
+        made: SimpleQueue[Events | None] = SimpleQueue()
+
+        def produce() -> None:
+            for batch in batches:
+                made.put(batch.copy())
+            made.put(None)
+
+        with _thread(produce):
+            while made.get() is not None:
+                pass
+
+    runs: dict[str, Callable[[], object]] = {"trident ring": ring, "queue.SimpleQueue": queue}
+    title, day = "ring (batches of 256 between threads)", setting.day.describe()
+    return [compare(title, runs, day, unit="events", units=len(events), rounds=setting.rounds)]
+
+
+@contextmanager
+def _thread(target: Callable[[], None]) -> Iterator[None]:
+    thread = threading.Thread(target=target)
+    thread.start()
+    yield
+    thread.join()
