@@ -31,4 +31,12 @@ def trident_register_stores() -> list[EngineSpec]:
             requires=("rocksdict",),
             install_hint="pip install 'trident-core[rocksdb]'",
         ),
+        EngineSpec(
+            kind=Kind.STORE,
+            name="lmdb",
+            factory="trident_store.blocks.lmdb:LmdbStore",
+            summary="blocks of events in LMDB, checked and chained",
+            requires=("lmdb",),
+            install_hint="pip install 'trident-core[lmdb]'",
+        ),
     ]

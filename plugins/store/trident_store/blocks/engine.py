@@ -31,6 +31,10 @@ class View(Protocol):
         """The value of a block; None when there is no such block. Raises EngineError."""
         ...
 
+    def place(self, number: int) -> tuple[str, int]:
+        """File and offset of a block, as far as they can be known. Never raises."""
+        ...
+
     def check(self) -> list[EngineError]:
         """What is wrong with the engine's own structures beyond the blocks, as far as it can be known."""
         ...
@@ -112,6 +116,11 @@ class Source:
                 self._view = None
             self._view = self._reopen()
             return self._view.get(number)
+
+    def place(self, number: int) -> tuple[str, int]:
+        """As `View.place`."""
+        with self._lock:
+            return ("", 0) if self._view is None else self._view.place(number)
 
     def detach(self) -> None:
         """The writer closes its view: from now on, use others."""

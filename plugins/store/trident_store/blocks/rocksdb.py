@@ -45,6 +45,9 @@ class _RocksView:
             value: bytes | None = self._database.get(key_of(number))
             return value
 
+    def place(self, number: int) -> tuple[str, int]:
+        return _NAME, 0
+
     def check(self) -> list[EngineError]:
         return []
 

@@ -125,7 +125,8 @@ class BlockSnapshot:
                     problem = chain_problem(block, before.after())
                 if block is not None and not problem:
                     return value, block
+                file, offset = self._source.place(number)
                 problem = f"block {number}: {problem}"
         except EngineError as error:
             file, offset, problem = error.file or self._name, error.offset, f"block {number}: {error.problem}"
-        raise damage(Finding(file, offset, first, last, problem))
+        raise damage(Finding(file or self._name, offset, first, last, problem))

@@ -112,20 +112,29 @@ def survey(files: FileSystem, engine: Engine, folder: Path, *, everything: bool)
 def open_view(files: FileSystem, engine: Engine, folder: Path) -> View:
     """A view of the blocks that are there now. Raises EngineError."""
     try:
-        mark = read_marks(files, folder).mark
+        return _view(engine, folder, read_marks(files, folder).mark)
+    except OSError as error:
+        raise EngineError(f"cannot be read ({error.strerror or error})", file=MARK_NAME) from None
+
+
+def _view(engine: Engine, folder: Path, mark: Mark | None) -> View:
+    try:
         return engine.view(folder / engine.name, mark.hint if mark else 0)
     except OSError as error:
-        raise EngineError(f"cannot be read ({error.strerror or error})", file=error.filename or "") from None
+        name = Path(error.filename).name if error.filename else ""
+        raise EngineError(
+            f"cannot be read ({error.strerror or error})", file=f"{engine.name}/{name}"
+        ) from None
 
 
 def _survey(files: FileSystem, engine: Engine, folder: Path, everything: bool) -> Survey:
     marks = read_marks(files, folder)
-    if not (folder / engine.name).is_dir() and marks.missing:
+    if not (folder / engine.name).is_dir() and (marks.missing or _others(folder)):
         raise _not_a_store(engine, folder)
     mark = marks.mark
     found = Survey(mark.store_id if mark else b"", marks)
     try:
-        found.view = engine.view(folder / engine.name, mark.hint if mark else 0)
+        found.view = _view(engine, folder, mark)
         found.torn = found.view.torn
         look = _Look(engine, found, found.view)
         if mark is None:
@@ -161,10 +170,15 @@ def _said_by_the_mark(found: Survey) -> list[Finding]:
 def _not_a_store(engine: Engine, folder: Path) -> StoreError:
     if not folder.is_dir():
         return StoreError(f"there is no store at {folder}", hint="is the path right?")
-    others = [name for name in ("rocksdb", "lmdb", "duckdb") if (folder / name).is_dir()]
-    others += ["reference"] if any(folder.glob("????????.seg")) else []
+    others = _others(folder)
     hint = f"try --store {others[0]}" if others else f"it has no folder {engine.name}"
     return StoreError(f"{folder} is not a store of the engine {engine.name}", hint=hint)
+
+
+def _others(folder: Path) -> list[str]:
+    """Which engines' stores this could be."""
+    found = [name for name in ("rocksdb", "lmdb", "duckdb") if (folder / name).is_dir()]
+    return found + (["reference"] if any(folder.glob("????????.seg")) else [])
 
 
 def _fingerprint(folder: Path) -> list[tuple[str, int, int]]:
@@ -199,7 +213,9 @@ class _Look:
         header, problem = decode_block(self.found.store_id, value, number)
         if header is not None and not problem:
             problem = content_problem(value, header)
-        return Found(number, value, header, problem, self.name, 0)
+        return Found(
+            number, value, header, problem, *(self.view.place(number) if problem else (self.name, 0))
+        )
 
     # -- the end only --
 
@@ -254,8 +270,8 @@ class _Look:
         while (block := self.read(number)) is not None or number < mark.end.blocks:
             if block is None:
                 self.missing(number, mark)
-            else:
-                self.accept(block)
+            elif not self.accept(block) and number >= mark.end.blocks:
+                break  # how many there are behind the mark, nobody knows
             number += 1
             if number == mark.end.blocks and not self.found.damaged and self.found.end != mark.end:
                 self.error("the last durable block is not the one that the mark names", MARK_NAME)
@@ -273,7 +289,8 @@ class _Look:
             return True
         problem = chain_problem(header, self.found.end)
         if problem:
-            self.error(f"block {block.number}: {problem}", first=self.found.end.ordinal)
+            place = self.view.place(block.number)
+            self.error(f"block {block.number}: {problem}", *place, first=self.found.end.ordinal)
             return False
         self.learn(block)
         self.found.end = header.after()
@@ -317,7 +334,9 @@ class _Look:
             self.settle(first)
             self.ordinal = last + 1
             return self.error(problem, block.file, block.offset, first=first, last=last)
-        return self.error(problem, block.file, block.offset)
+        if self.open is None or not self.open.problem.endswith(block.problem):  # one cause, one finding
+            self.error(problem, block.file, block.offset)
+        return None
 
     def missing(self, number: int, mark: Mark) -> None:
         """A block that should be there; of several in a row only the first is noted."""
