@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import hashlib
 import json
-import os
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from trident_core import __version__
 from trident_core.contracts import Feed
 from trident_core.errors import PluginError
 from trident_core.export.columns import Layout, Prices, SymbolCodes
@@ -20,6 +15,7 @@ from trident_core.export.files import Format
 from trident_core.export.folder import TableFolder
 from trident_core.inputs import Opened
 from trident_core.pipeline import Line, LineOptions
+from trident_core.provenance import SourceMd5, missing_symbols, origin, outcome, write_summary
 from trident_core.readahead import ReadAhead
 from trident_core.session import Session
 from trident_core.stats import RunStats
@@ -28,8 +24,6 @@ from trident_core.tables.catalog import Naming
 from trident_core.tables.collect import Collector, TableOptions, names_of, typed_types
 from trident_core.tables.tap import TappedParser
 
-#: Written beside the tables: what they are made of, in every format.
-SUMMARY: Final = "trident.json"
 #: Version of the tables' layout, in the metadata.
 SCHEMA_VERSION: Final = "1"
 BATCH: Final = 1 << 15
@@ -104,7 +98,7 @@ def run_convert(
         folder, {name: _layout(name, options, session) for name in names}, options.form,
         SymbolCodes(session), metadata, by_symbol=options.by_symbol,
     )  # fmt: skip
-    md5 = _Md5(opened.source.path if options.md5 else None)
+    md5 = SourceMd5(opened.source.path if options.md5 else None)
     collector: Collector | None = None
     try:
         collector = Collector(
@@ -118,14 +112,14 @@ def run_convert(
         )  # fmt: skip
         stats = line.run()
         stats.engines = opened.engines
-        done = Converted(folder, options, stats, missing=_missing(session, options.symbols))
+        done = Converted(folder, options, stats, missing=missing_symbols(session, options.symbols))
         if stats.interrupted:
             md5.stop()
             tables.drop()
             return done
         collector.finish()
         done.voided, done.rows = collector.voided, tables.rows
-        done.metadata = metadata | _outcome(stats, done.rows) | md5.result()
+        done.metadata = metadata | outcome(stats) | {"trident.rows": json.dumps(done.rows)} | md5.result()
         done.bytes = tables.finish(done.metadata)
     except BaseException:
         md5.stop()
@@ -134,7 +128,7 @@ def run_convert(
     finally:
         if collector:
             collector.close()
-    _write_summary(folder, done)
+    write_summary(folder, done.to_json())
     return done
 
 
@@ -162,29 +156,13 @@ def _layout(name: str, options: ConvertOptions, session: Session) -> Layout:
     return Layout(dtype, options.prices, decimals, undefined=theirs, symbol=not options.by_symbol)
 
 
-def _missing(session: Session, symbols: tuple[str, ...]) -> tuple[str, ...]:
-    """The symbols that are not in the directory. Raises UsageError if that is all of them."""
-    known = set(session.directory.symbols()) if symbols else set()
-    missing = tuple(name for name in symbols if name not in known)
-    if missing and len(missing) == len(symbols):
-        session.directory.locate(missing[0])  # raises, with the nearest names
-    return missing
-
-
 def _metadata(opened: Opened, options: ConvertOptions, names: tuple[str, ...]) -> dict[str, str]:
     """What is known before the first byte is read."""
     session = opened.session
     scale = databento.PRICE_DECIMALS if options.naming is Naming.DATABENTO else session.price_decimals
     return {
         "trident.schema": SCHEMA_VERSION,
-        "trident.version": __version__,
-        "trident.created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "trident.source": Path(opened.source.name).name,
-        "trident.engines": json.dumps(opened.engines),
-        "trident.venue": session.venue,
-        "trident.session_date": session.date.isoformat() if session.date else "",
-        "trident.tz": session.tz,
-        "trident.midnight_utc_ns": str(session.midnight_ns()),
+        **origin(opened),
         "trident.tables": ",".join(names),
         "trident.symbols": ",".join(options.symbols) or "all",
         "trident.naming": options.naming.value,
@@ -192,48 +170,3 @@ def _metadata(opened: Opened, options: ConvertOptions, names: tuple[str, ...]) -
         "trident.price_scale": str(scale),
         "trident.qty_scale": str(session.qty_decimals),
     }
-
-
-def _outcome(stats: RunStats, rows: Mapping[str, int]) -> dict[str, str]:
-    """What is known at the end."""
-    return {
-        "trident.messages": str(stats.events),
-        "trident.counts": json.dumps(stats.counts),
-        "trident.anomalies": json.dumps(stats.anomalies.to_json()),
-        "trident.live_orders": str(stats.live_orders),
-        "trident.book_digest": stats.digest,
-        "trident.complete": str(not stats.cut).lower(),
-        "trident.rows": json.dumps(rows),
-    }
-
-
-def _write_summary(folder: Path, done: Converted) -> None:
-    part = folder / f".{SUMMARY}.part"
-    part.write_text(json.dumps(done.to_json(), indent=2, default=str) + "\n")
-    os.replace(part, folder / SUMMARY)
-
-
-class _Md5:
-    """MD5 of a file as it lies there, compressed or not, by a thread beside the run; nothing for a pipe."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._digest, self._stop = "", threading.Event()
-        self._thread = threading.Thread(target=self._read, args=(path,), name="trident-md5", daemon=True)
-        if path and path.is_file():
-            self._thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-
-    def result(self) -> dict[str, str]:
-        if self._thread.ident is not None:
-            self._thread.join()
-        return {"trident.source_md5": self._digest} if self._digest else {}
-
-    def _read(self, path: Path) -> None:
-        digest = hashlib.md5(usedforsecurity=False)
-        with open(path, "rb") as file:
-            while not self._stop.is_set() and (data := file.read(1 << 22)):
-                digest.update(data)
-        if not self._stop.is_set():
-            self._digest = digest.hexdigest()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from trident_core.cli import common
+from trident_core.cli.convert_lobster import LOBSTER, lobster_run
 from trident_core.cli.output import coloured, emit, number, progress, render_anomalies, table
 from trident_core.errors import UsageError
-from trident_core.inputs import open_input
+from trident_core.inputs import Opened, open_input
 from trident_core.session import parse_time
 
 if TYPE_CHECKING:
@@ -27,7 +29,9 @@ def convert(
     tables: Annotated[
         str, typer.Option("--tables", help="Which, by comma, or all: see docs/tables.md. [bbo,trades]")
     ] = "",
-    form: Annotated[str, typer.Option("--format", help="parquet, arrow (IPC file) or csv.")] = "parquet",
+    form: Annotated[
+        str, typer.Option("--format", help="parquet, arrow (IPC file), csv or lobster.")
+    ] = "parquet",
     price: Annotated[
         str, typer.Option("--price", help="fixed (integers, scale in the metadata), decimal or float.")
     ] = "fixed",
@@ -40,7 +44,7 @@ def convert(
     ] = False,
     start: Annotated[str | None, typer.Option("--from", help="Rows from this time of day on.")] = None,
     until: Annotated[str | None, typer.Option("--to", help="Stop after this time of day.")] = None,
-    depth: Annotated[int, typer.Option("--depth", min=1, max=50, help="Levels of the table depth.")] = 10,
+    depth: Annotated[int, typer.Option("--depth", min=1, max=50, help="Levels: of depth, of LOBSTER.")] = 10,
     bars: Annotated[
         str, typer.Option("--bars", help="1s, 5m, 1h, 100trades, 10000shares, 1000000usd, by comma.")
     ] = "1m",
@@ -56,15 +60,27 @@ def convert(
     """Turn FILE into tables: quotes, prints, depth, orders, auctions, halts, bars.
 
     Files appear in OUT when all are complete, in place of older ones of the same names; when interrupted,
-    none does. OUT/trident.json says what they are made of.
+    none does. OUT/trident.json says what they are made of. --format lobster makes no tables but LOBSTER's
+    message and orderbook csv of each symbol, from 09:30 to 16:00 unless told otherwise.
     """
-    from trident_core.convert import run_convert
-    from trident_core.export import need_pyarrow
-
-    need_pyarrow()
-    options = _options(
-        tables, form, price, naming, symbols, start, until, bars, by_symbol=by_symbol, depth=depth, md5=md5
-    )
+    if form == LOBSTER:
+        refused = {"--tables": tables, "--price": price != "fixed", "--by-symbol": by_symbol,
+                   "--naming": naming != "trident", "--bars": bars != "1m"}  # fmt: skip
+        run = lobster_run(symbols, start, until, refused=refused, depth=depth, md5=md5)
+    else:
+        run = _table_run(
+            tables,
+            form,
+            price,
+            naming,
+            symbols,
+            start,
+            until,
+            bars,
+            by_symbol=by_symbol,
+            depth=depth,
+            md5=md5,
+        )
     opened = open_input(
         file, feed=feed, parser=parser, book=book, date=common.parse_date(date), lenient=lenient, port=port
     )
@@ -74,12 +90,28 @@ def convert(
                 f"the session's date is not in the name {file}", hint="give it: --date 2019-12-30"
             )
         with progress("converting", quiet=json) as advance:
-            done = run_convert(opened, out, options, advance=advance)
+            done, render = run(opened, out, advance)
     finally:
         opened.close()
-    emit(done.to_json(), as_json=json, render=lambda console: _render(console, done))
+    emit(done.to_json(), as_json=json, render=render)
     if done.stats.interrupted:
         raise typer.Exit(130)
+
+
+def _table_run(*args: Any, **rest: Any) -> Any:
+    """What converts an opened input to tables, and returns the outcome and what prints it."""
+    from trident_core.export import need_pyarrow
+
+    need_pyarrow()
+    from trident_core.convert import run_convert
+
+    options = _options(*args, **rest)
+
+    def run(opened: Opened, out: Path, advance: Any) -> tuple[Converted, Callable[[Console], None]]:
+        done = run_convert(opened, out, options, advance=advance)
+        return done, lambda console: _render(console, done)
+
+    return run
 
 
 def _options(

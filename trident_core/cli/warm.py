@@ -50,6 +50,7 @@ def warm(json: common.Json = False) -> None:
 
 def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     """What there is to compile, each with a function that does it."""
+    from trident_core.convert_lobster import warm_up as warm_lobster
     from trident_core.ring import Ring
 
     yield "ring", Ring(2).warm_up
@@ -64,6 +65,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
             if isinstance(engine, TimedBook):
                 yield f"{kind} {spec.name}, timing itself", partial(_time, engine)
     yield "tables", _make_tables
+    yield "LOBSTER's files", warm_lobster
     yield "simulator", _simulate
 
 

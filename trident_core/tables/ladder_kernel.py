@@ -49,7 +49,7 @@ def _index_of(levels: I64, start: int, length: int, key: int) -> int:
 
 
 @njit_kernel
-def _change(levels: I64, sides: I64, state: I64, side: int, key: int, qty: int, orders: int) -> int:
+def change(levels: I64, sides: I64, state: I64, side: int, key: int, qty: int, orders: int) -> int:
     """Add `qty` and `orders` at a level; -> how many levels are better. The side has room for one more."""
     start, length = sides[side, START], sides[side, LENGTH]
     at = _index_of(levels, start, length, key)
@@ -75,7 +75,7 @@ def _change(levels: I64, sides: I64, state: I64, side: int, key: int, qty: int, 
 
 
 @njit_kernel
-def _has_room(levels: I64, sides: I64, state: I64, side: int) -> bool:
+def has_room(levels: I64, sides: I64, state: I64, side: int) -> bool:
     """Make room for one more level; False if the pool has none."""
     length, capacity = sides[side, LENGTH], sides[side, CAPACITY]
     if length < capacity:
@@ -108,12 +108,12 @@ def repack(levels: I64, sides: I64, larger: I64) -> int:
 
 
 @njit_kernel
-def _take_out(
+def take_out(
     orders: I64, free: Any, keys: Any, slots: Any, levels: I64, sides: I64, state: I64, ref: int, slot: int
 ) -> int:
     """An order leaves with all it has; -> the rank of its level."""
     side = orders[slot, SIDE_OF]
-    rank = _change(levels, sides, state, side, orders[slot, PRICE_OF], -orders[slot, QTY_OF], -1)
+    rank = change(levels, sides, state, side, orders[slot, PRICE_OF], -orders[slot, QTY_OF], -1)
     erase(keys, slots, ref)
     free[state[FREE]] = slot
     state[FREE] += 1
@@ -146,7 +146,7 @@ def _show(levels: I64, sides: I64, symbol: int, n: int, shown: I64, row: I64) ->
 
 
 @njit_kernel
-def _add(
+def add(
     orders: I64, free: Any, keys: Any, slots: Any, levels: I64, sides: I64, state: I64, ref: int, side: int,
     key: int, qty: int,
 ) -> int:  # fmt: skip
@@ -155,7 +155,7 @@ def _add(
     state[LIVING] += 1
     orders[slot, SIDE_OF], orders[slot, PRICE_OF], orders[slot, QTY_OF] = side, key, qty
     insert(keys, slots, ref, slot)
-    return _change(levels, sides, state, side, key, qty, 1)
+    return change(levels, sides, state, side, key, qty, 1)
 
 
 @njit_kernel
@@ -174,22 +174,22 @@ def _apply(
         if slot < 0:
             return rank
         if kind == _D or kind == _U or gone >= orders[slot, QTY_OF]:
-            rank = _take_out(orders, free, keys, slots, levels, sides, state, ref, slot)
+            rank = take_out(orders, free, keys, slots, levels, sides, state, ref, slot)
         else:
             orders[slot, QTY_OF] -= gone
-            rank = _change(levels, sides, state, orders[slot, SIDE_OF], orders[slot, PRICE_OF], -gone, 0)
+            rank = change(levels, sides, state, orders[slot, SIDE_OF], orders[slot, PRICE_OF], -gone, 0)
     if is_add or kind == _U:
         if outcome == _DUPLICATE or (kind == _U and outcome == _REJECTED):
             old = find(keys, slots, new)
             if old >= 0:
                 owner = orders[old, SIDE_OF] >> 1
-                at = _take_out(orders, free, keys, slots, levels, sides, state, new, old)
+                at = take_out(orders, free, keys, slots, levels, sides, state, new, old)
                 if owner == symbol:
                     rank = min(rank, at)
                 else:
                     dirty[owner] = True
         if outcome != _REJECTED:
-            rank = min(rank, _add(orders, free, keys, slots, levels, sides, state, new, side, key, qty))
+            rank = min(rank, add(orders, free, keys, slots, levels, sides, state, new, side, key, qty))
     return rank
 
 
@@ -206,7 +206,7 @@ def climb(
         rank = 1 << 30
         if outcome != 0 and outcome != _UNKNOWN:
             buy = effect_sides[i] == _BUY
-            if not _has_room(levels, sides, state, 2 * symbol + (0 if buy else 1)):
+            if not has_room(levels, sides, state, 2 * symbol + (0 if buy else 1)):
                 state[NEXT] = i
                 return
             rank = _apply(
