@@ -125,6 +125,7 @@ def warm_up() -> None:
         level_lines(books[:1], order, text, ends, np.zeros((2, 5), np.int64))
 
     rows = LobsterRows(Session(), 1, write)
+    rows.warm_up()
     events = np.zeros(2, EVENT)  # of one event, a column would be contiguous: other kernels
     events["type"], events["qty"] = ord("P"), 1
     rows.apply(events, np.zeros(2, EFFECT), np.zeros(2, TOP))

@@ -57,8 +57,7 @@ class Ladder:
 
     def warm_up(self) -> None:
         """Compile, or load, the kernels that only growth calls; see `trident_core.contracts.Warmable`."""
-        refs.warm_up()
-        k.repack(self._levels, self._sides[:0], self._levels)
+        self._pools.warm_up()
 
     def _table(self, tops: Tops, numbers: k.I64) -> Table:
         made = np.zeros(len(tops), self.dtype)

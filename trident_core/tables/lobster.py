@@ -105,6 +105,10 @@ class LobsterRows:
                 hint="convert to another format",
             )
 
+    def warm_up(self) -> None:
+        """Compile, or load, the kernels that only growth calls; see `trident_core.contracts.Warmable`."""
+        self._pools.warm_up()
+
     def finish(self) -> None:
         """Give the rows of the last block."""
         self._hand_over()

@@ -29,6 +29,11 @@ class BookPools:
         self.sides: k.I64 = np.zeros((0, 3), np.int64)
         self.state: k.I64 = np.zeros(state_slots, np.int64)
 
+    def warm_up(self) -> None:
+        """Compile, or load, the kernels that only growth calls."""
+        refs.warm_up()
+        k.repack(self.levels, self.sides[:0], self.levels)
+
     def make_room(self, events: int) -> int:
         """Room for so many events more, of the symbols numbered so far; -> symbols there is room for."""
         size = len(self.symbols)
