@@ -50,6 +50,7 @@ class Capability(StrEnum):
     TABLES = "tables"  # parser: parse_tables
     LENIENT = "lenient"  # feed, parser: a documented lenient mode
     SPANS = "spans"  # query: Program.spans
+    SHARDED = "sharded"  # book: several at once in threads, each with some of the symbols (see Book)
     PORTABLE_FORMAT = "portable_format"  # store: reads and writes the reference's files
 
 
@@ -261,6 +262,12 @@ class Book(Protocol):
 
     Factory: `Book(session: Session)`. Rules: docs/contracts/book.md (each with the trap it comes from).
     References are unique in a session across symbols. `anomalies` holds positions as EVENT.seq.
+
+    Capability SHARDED: books made by one factory share nothing that changes, so that each may be driven by a
+    thread of its own at the same time, with a session that all share and another thread adds symbols to; and
+    each need be given only the events of some locates: its tops, effects, readings and anomalies are then
+    those that one book of all events would have for them, if no reference is used by two of the books.
+    Kernels should run without the GIL: an engine that holds it is as right, and no faster.
     """
 
     session: Session

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from trident_core.contracts import Feed
+from trident_core.decode import LINGER_S
 from trident_core.errors import PluginError
 from trident_core.export.columns import Layout, Prices, SymbolCodes
 from trident_core.export.files import Format
@@ -102,16 +104,20 @@ def run_convert(
     collector: Collector | None = None
     try:
         collector = Collector(
-            session, chosen, tables.put, tap=tap,
+            session, chosen, tables.put, tap=tap, mark=tables.mark,
             options=TableOptions(options.depth, options.bars, options.start, options.naming, folder),
         )  # fmt: skip
         collector.warm_up()
+        feed = _early(opened)
+        linger_s = math.inf if feed is not opened.feed else LINGER_S
         line = Line(
-            _early(opened), opened.source, parser, opened.book, progress=advance, observer=collector,
-            options=LineOptions(symbols=options.symbols, until=options.until, batch=BATCH),
+            feed, opened.source, parser, opened.book, progress=advance, observer=collector,
+            options=LineOptions(
+                symbols=options.symbols, until=options.until, batch=BATCH, linger_s=linger_s
+            ),
         )  # fmt: skip
         stats = line.run()
-        stats.engines = opened.engines
+        opened.tell(stats)
         done = Converted(folder, options, stats, missing=missing_symbols(session, options.symbols))
         if stats.interrupted:
             md5.stop()

@@ -93,7 +93,7 @@ def run_lobster(
             options=LineOptions(symbols=options.symbols, until=options.until, batch=BATCH),
         )  # fmt: skip
         stats = line.run()
-        stats.engines = opened.engines
+        opened.tell(stats)
         done = LobsterConverted(
             folder, options, stats, missing=missing_symbols(session, options.symbols), counted=rows.counts(),
             files=files.file_name("*", "*"),

@@ -9,6 +9,7 @@ start.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Final
 
@@ -23,6 +24,8 @@ MESSAGE_BYTES_MAX: Final = 1 << 20
 
 #: The highest number a feed may give: 64 bits then hold all that follow.
 SEQ_MAX: Final = 1 << 63
+#: A feed this much slower than a batch gives what there is, in seconds.
+LINGER_S: Final = 0.05
 #: How many bytes of the next chunk a cut message is offered first.
 _FIRST_STEP: Final = 64
 
@@ -33,13 +36,15 @@ def decode(
     *,
     batch: int = 65_536,
     on_chunk: Callable[[Chunk], None] | None = None,
-    linger_s: float = 0.05,
+    linger_s: float = LINGER_S,
+    kept: int = 1,
 ) -> Iterator[Events]:
-    """Parse all chunks of a feed; yield EVENT[1..batch], views of one buffer that are valid until the next.
+    """Parse all chunks of a feed; yield EVENT[1..batch], views of a buffer that are valid until `kept` more
+    were asked for.
 
     Batches are full, but for the last, and for a feed slower than `linger_s` per batch: the first chunk after
     that time releases what there is. If the feed raises, the events before it come first, then the error.
-    `on_chunk` is called after each chunk. Memory: the buffer, one chunk, and a cut message of at most
+    `on_chunk` is called after each chunk. Memory: `kept` buffers, one chunk, and a cut message of at most
     MESSAGE_BYTES_MAX bytes. A cut message costs time linear in its length, even in chunks of single bytes.
 
     Counted in `parser.anomalies`, at source offsets: `torn_tail` (a message cut by the end of the input, or
@@ -49,7 +54,7 @@ def decode(
     """
     if batch < 1:
         raise UsageError(f"a batch holds at least one event, not {batch}")
-    decoder = _Decoder(parser, np.zeros(batch, EVENT))
+    decoder = _Decoder(parser, [np.zeros(batch, EVENT) for _ in range(kept)])
     chunks = iter(feed)
     released = time.monotonic()
     while not decoder.malformed:
@@ -86,10 +91,11 @@ def events_of(data: bytes | bytearray | memoryview | Frames, parser: Parser) -> 
 class _Decoder:
     """The state between chunks: the events not yet released, and the cut message."""
 
-    def __init__(self, parser: Parser, out: Events) -> None:
+    def __init__(self, parser: Parser, outs: list[Events]) -> None:
         self.malformed = False
         self._parser = parser
-        self._out = out
+        self._outs = deque(outs)
+        self._out = outs[0]
         self._filled = 0
         self._cut = _CutMessage()
         self._ended = False  # by an end-of-session mark, or malformed
@@ -126,6 +132,8 @@ class _Decoder:
         if self._filled:
             events = self._out[: self._filled]
             self._filled = 0
+            self._outs.rotate(-1)
+            self._out = self._outs[0]
             yield events
 
     def finish(self) -> None:

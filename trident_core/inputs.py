@@ -11,6 +11,8 @@ from trident_core.errors import PluginError
 from trident_core.feeds import open_feed
 from trident_core.plugins import registry
 from trident_core.session import Session
+from trident_core.sharding import ShardedBook, check_threads, make_books
+from trident_core.stats import RunStats
 
 if TYPE_CHECKING:
     from trident_core.tables.tap import TappedParser
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Opened:
-    """An opened input with its engines. `engines` has their names by kind, for the statistics."""
+    """An opened input with its engines. `engines` has their names by kind, for the statistics, and `notices`
+    what is done otherwise than asked: `tell` gives them both."""
 
     feed: Feed
     source: ByteSource
@@ -27,6 +30,7 @@ class Opened:
     book: Book | None
     engines: dict[str, str]
     lenient: bool = False
+    notices: tuple[str, ...] = ()
 
     def tap(self, types: str) -> TappedParser | None:
         """The parser with a tap for the typed rows of `types`; None if the engine makes no typed rows."""
@@ -38,8 +42,16 @@ class Opened:
         beside = Session(venue=self.session.venue, protocol=self.session.protocol)
         return TappedParser(self.parser, spec.load()(beside, lenient=self.lenient), types)
 
+    def tell(self, stats: RunStats) -> None:
+        """Put the engines' names, and what is done otherwise than asked, into the statistics of a run."""
+        stats.engines = self.engines
+        stats.notices[:0] = self.notices
+
     def close(self) -> None:
+        """Close the input, and end the threads of the book; it can still be read."""
         self.source.close()
+        if isinstance(self.book, ShardedBook):
+            self.book.close()
 
 
 def open_input(
@@ -52,11 +64,14 @@ def open_input(
     lenient: bool = False,
     port: int | None = None,
     with_book: bool = True,
+    threads: int = 1,
 ) -> Opened:
-    """Open `path` ("-" is standard input) and make the parser and the book selected for it.
+    """Open `path` ("-" is standard input) and make the parser and the book selected for it, for `threads`.
 
-    Raises InputError as `open_feed` does, PluginError for engines that are not there or do not fit.
+    Raises InputError as `open_feed` does, PluginError for engines that are not there or do not fit,
+    UsageError for a number of threads that makes no sense.
     """
+    check_threads(threads)
     made_feed, source, session = open_feed(
         path, feed=feed, date=date, options=FeedOptions(lenient=lenient, port=port)
     )
@@ -68,12 +83,15 @@ def open_input(
         made_book: Book | None = None
         if with_book:
             selection = registry().select(Kind.BOOK, book)
-            made_book = selection.load()(session)
+            made_book = make_books(selection.spec, session, threads)
             engines["book"] = selection.spec.name
     except BaseException:
         source.close()
         raise
-    return Opened(made_feed, source, session, made_parser, made_book, engines, lenient)
+    notices: tuple[str, ...] = ()
+    if threads > 1 and not isinstance(made_book, ShardedBook) and with_book:
+        notices = (f"book {engines['book']!r} is not made for several threads: it has one",)
+    return Opened(made_feed, source, session, made_parser, made_book, engines, lenient, notices)
 
 
 def _parser_for(protocol: str, flag: str | None) -> EngineSpec:

@@ -12,21 +12,23 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 
 from trident_core.contracts import Book, ByteSource, Feed, Parser, Store, Warmable
-from trident_core.decode import decode
-from trident_core.dtypes import EFFECT, EVENT, TOP, Effects, Events, Tops
+from trident_core.decode import LINGER_S, decode
+from trident_core.dtypes import EVENT, Effects, Events, Tops
 from trident_core.errors import UsageError
 from trident_core.interrupts import Interrupts
 from trident_core.session import Session
+from trident_core.sharding import AHEAD, Applied, Lane, ShardedBook, Work
 from trident_core.stats import RunStats
 
 #: Called with the raw bytes read, the raw bytes in all (None: unknown) and the events so far.
 Progress = Callable[[int, int | None, int], None]
-#: Called with each batch and what it did to the book; the arrays are valid only during the call.
+#: Called with each batch and what it did to the book; the arrays are valid only during the call. A sharded
+#: book is then up to `sharding.AHEAD` batches further, unless the run goes `in_step`.
 Observer = Callable[[Events, Tops, Effects], None]
 
 BATCH: Final = 1 << 14
@@ -40,7 +42,9 @@ class LineOptions:
     """`symbols`: apply and store only these (and messages of no symbol); empty means all. `until`: stop
     before the first event later than this time of day, ns. `batch` and `ring_capacity` are in events.
     `resume_after`: do not store events up to this seq (they are in the store already). `resume_event`:
-    EVENT[1], the store's last event; the input must have it too, byte for byte, or it is another input."""
+    EVENT[1], the store's last event; the input must have it too, byte for byte, or it is another input.
+    `linger_s`: see `decode`; inf makes all batches full, however slow the input is. `in_step`: the observer
+    looks at the book, so it comes before the next batch, also when sharded."""
 
     symbols: tuple[str, ...] = ()
     until: int | None = None
@@ -49,6 +53,24 @@ class LineOptions:
     sync_interval_s: float = SYNC_INTERVAL_S
     resume_after: int = 0
     resume_event: Events | None = None
+    linger_s: float = LINGER_S
+    in_step: bool = False
+
+
+@runtime_checkable
+class SplitObserver(Protocol):
+    """An observer part of whose work may be done by the threads of a sharded book, each on its own events."""
+
+    #: Needs it whole tops and effects of each batch as well?
+    whole: bool
+
+    def work(self) -> Work:
+        """The work on the batch that was just parsed: called once for each batch, before it is applied."""
+        ...
+
+    def join(self, done: Applied) -> None:
+        """The rest, once the batch is applied; in order. `done.results` are those of `work`."""
+        ...
 
 
 class Line:
@@ -64,7 +86,7 @@ class Line:
         *,
         options: LineOptions | None = None,
         progress: Progress | None = None,
-        observer: Observer | None = None,
+        observer: Observer | SplitObserver | None = None,
     ) -> None:
         self.feed, self.source, self.parser, self.book, self.store = feed, source, parser, book, store
         self.options = options or LineOptions()
@@ -73,8 +95,8 @@ class Line:
         self._keep = _SymbolFilter(parser.session, self.options.symbols)
         self._resumption = _Resumption(source.name, self.options.resume_event)
         self._type_counts = np.zeros(256, np.int64)
-        self._tops = np.zeros(self.options.batch, TOP) if observer else None
-        self._effects = np.zeros(self.options.batch, EFFECT) if observer else None
+        self._split = observer if isinstance(observer, SplitObserver) else None
+        self._lane: Lane | None = None
 
     def run(self) -> RunStats:
         """Run to the end of the input. Ctrl-C ends it early: what was read is applied, stored and synced.
@@ -83,6 +105,10 @@ class Line:
         the store is then still closed by its owner.
         """
         writer: _Writer | None = None
+        if self.book is not None:
+            whole = self._split.whole if self._split else self._observer is not None
+            ahead = 0 if self.options.in_step else AHEAD
+            self._lane = Lane(self.book, tops=whole, effects=whole, ahead=ahead)
         began = time.perf_counter()
         try:
             with Interrupts() as interrupts:
@@ -105,22 +131,39 @@ class Line:
         return self.stats
 
     def _read(self, writer: _Writer | None, interrupts: Interrupts) -> None:
-        stage = dict.fromkeys(("parse", "book", "ring"), 0.0)
-        self.stats.stage_s = stage
-        clock = time.perf_counter
+        """All batches through the line; those that are underway when it ends early, to their end."""
+        self.stats.stage_s = dict.fromkeys(("parse", "book", "ring"), 0.0)
+        try:
+            self._batches(writer, interrupts)
+        except KeyboardInterrupt:
+            interrupts.hold()
+            self._drain()
+            raise
+        except BaseException:
+            if self._lane:
+                self._lane.abandon()
+            raise
+        interrupts.hold()
+        self._drain()
+        interrupts.release()
+
+    def _batches(self, writer: _Writer | None, interrupts: Interrupts) -> None:
+        stage, clock = self.stats.stage_s, time.perf_counter
         before = clock()
-        for batch in decode(self.feed, self.parser, batch=self.options.batch):
+        kept = self._lane.ahead + 1 if self._lane else 1
+        batch_max, linger_s = self.options.batch, self.options.linger_s
+        for batch in decode(self.feed, self.parser, batch=batch_max, linger_s=linger_s, kept=kept):
             interrupts.hold()  # the batch goes through book, ring and figures, or through none of them
             parsed = clock()
             stage["parse"] += parsed - before
             events, last = self._cut(batch)
             self.stats.cut = last
-            kept = self._keep(events)
-            self._resumption.check(kept)
-            self._apply(kept)
+            wanted = self._keep(events)
+            self._resumption.check(wanted)
+            self._apply(wanted)
             applied = clock()
             stage["book"] += applied - parsed
-            if writer and not writer.put(kept):
+            if writer and not writer.put(wanted):
                 return
             self._note(events)
             interrupts.release()
@@ -150,13 +193,25 @@ class Line:
             self._type_counts += np.bincount(events["type"], minlength=256)
 
     def _apply(self, events: Events) -> None:
-        if self.book is None:
+        if self._lane is None:
             return
-        tops = self._tops[: len(events)] if self._tops is not None else None
-        effects = self._effects[: len(events)] if self._effects is not None else None
-        self.stats.applied += self.book.apply(events, tops, effects)
-        if self._observer and tops is not None and effects is not None:
-            self._observer(events, tops, effects)
+        done = self._lane.put(events, None, self._split.work() if self._split else None)
+        self.stats.applied += len(events)
+        if done:
+            self._observe(done)
+
+    def _drain(self) -> None:
+        """Wait for the batches that are underway in the book."""
+        began = time.perf_counter()
+        for done in self._lane.rest() if self._lane else ():
+            self._observe(done)
+        self.stats.stage_s["book"] += time.perf_counter() - began
+
+    def _observe(self, done: Applied) -> None:
+        if self._split:
+            self._split.join(done)
+        elif callable(self._observer) and done.tops is not None and done.effects is not None:
+            self._observer(done.events, done.tops, done.effects)
 
     def _summarise(self, writer: _Writer | None) -> None:
         stats = self.stats
@@ -170,6 +225,8 @@ class Line:
         if self.book is not None:
             stats.live_orders = self.book.live_orders()
             stats.digest = self.book.digest().hex()
+            if isinstance(self.book, ShardedBook) and self.book.notice:
+                stats.notices.append(self.book.notice)
         if writer:
             stats.stored, stats.durable_seq = writer.stored, writer.durable_seq
             stats.stage_s["store"] = writer.busy_s

@@ -125,6 +125,7 @@ class RunStats:
     cut: bool = False  # ended at `until`, before the end of the input
     interrupted: bool = False
     anomalies: Anomalies = field(default_factory=Anomalies)
+    notices: list[str] = field(default_factory=list)  # what was done otherwise than asked; no result changes
 
     def to_json(self) -> dict[str, Any]:
         data = {name: getattr(self, name) for name in self.__slots__}

@@ -35,6 +35,9 @@ Port = Annotated[
     int | None, typer.Option("--port", min=1, max=65_535, help="Of a capture, only this UDP or TCP port.")
 ]
 Symbols = Annotated[str, typer.Option("--symbols", help="Only these symbols: AAPL,MSFT,…")]
+Threads = Annotated[
+    int, typer.Option("--threads", min=1, max=64, help="Threads for the books: symbols are dealt over them.")
+]
 At = Annotated[str | None, typer.Option("--at", help="Stop at this time of day: 10:31:07.5")]
 
 

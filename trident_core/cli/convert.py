@@ -10,7 +10,7 @@ import typer
 
 from trident_core.cli import common
 from trident_core.cli.convert_lobster import LOBSTER, lobster_run
-from trident_core.cli.output import coloured, emit, number, progress, render_anomalies, table
+from trident_core.cli.output import coloured, emit, number, print_notices, progress, render_anomalies, table
 from trident_core.errors import UsageError
 from trident_core.inputs import Opened, open_input
 from trident_core.session import parse_time
@@ -55,6 +55,7 @@ def convert(
     date: common.Date = None,
     lenient: common.Lenient = False,
     port: common.Port = None,
+    threads: common.Threads = 1,
     json: common.Json = False,
 ) -> None:
     """Turn FILE into tables: quotes, prints, depth, orders, auctions, halts, bars.
@@ -82,8 +83,9 @@ def convert(
             md5=md5,
         )
     opened = open_input(
-        file, feed=feed, parser=parser, book=book, date=common.parse_date(date), lenient=lenient, port=port
-    )
+        file, feed=feed, parser=parser, book=book, date=common.parse_date(date), lenient=lenient, port=port,
+        threads=threads,
+    )  # fmt: skip
     try:
         if opened.session.date is None:
             raise UsageError(
@@ -93,6 +95,7 @@ def convert(
             done, render = run(opened, out, advance)
     finally:
         opened.close()
+    print_notices(done.stats)
     emit(done.to_json(), as_json=json, render=render)
     if done.stats.interrupted:
         raise typer.Exit(130)

@@ -10,7 +10,7 @@ import typer
 
 from trident_core.cli import common
 from trident_core.cli.answers import DayWatch, ask, render_answers, render_watch
-from trident_core.cli.output import console, emit, program, progress, render_run
+from trident_core.cli.output import console, emit, print_notices, program, progress, render_run
 from trident_core.cli.run import run_line
 from trident_core.cli.simulated import simulate_day
 from trident_core.cli.verify import render_report, verify_store
@@ -38,6 +38,7 @@ def demo(
     query: common.QueryName = None,
     date: common.Date = None,
     lenient: common.Lenient = False,
+    threads: common.Threads = 1,
     json: common.Json = False,
 ) -> None:
     """Drive a day through feed, parser, book, ring, store and query, and show what came out."""
@@ -51,11 +52,14 @@ def demo(
     elif not json:
         show.print(f"1. reading {file}")
 
-    opened = open_input(file, parser=parser, book=book, date=common.parse_date(date), lenient=lenient)
+    opened = open_input(
+        file, parser=parser, book=book, date=common.parse_date(date), lenient=lenient, threads=threads
+    )
     assert opened.book is not None
     watch = DayWatch(opened.book, opened.session)
     with progress("running", quiet=json) as advance:
         stats = run_line(opened, out / "store", engine=store, resume=False, advance=advance, observer=watch)
+    print_notices(stats)
     if not json:
         show.print("2. feed → parser → book → ring → store")
         render_run(show, stats)

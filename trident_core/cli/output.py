@@ -184,6 +184,13 @@ def print_error(error: TridentError) -> None:
                 print(f"{name}: {line}", file=sys.stderr)
 
 
+def print_notices(stats: RunStats) -> None:
+    """What a run did otherwise than asked, on stderr."""
+    with suppress(OSError):
+        for text in stats.notices:
+            print(f"note: {printable(text)}", file=sys.stderr)
+
+
 def anomaly_rows(anomalies: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str, str]]:
     """(name, count, first positions, meaning) for each anomaly of a `to_json` mapping."""
     from trident_core.stats import KNOWN_ANOMALIES

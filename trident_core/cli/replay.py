@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trident_core.cli import common
-from trident_core.cli.output import coloured, emit, number, progress, render_run, table
+from trident_core.cli.output import coloured, emit, number, print_notices, progress, render_run, table
 from trident_core.inputs import open_input
 from trident_core.session import format_price
 
@@ -40,6 +40,7 @@ def replay(
     date: common.Date = None,
     lenient: common.Lenient = False,
     port: common.Port = None,
+    threads: common.Threads = 1,
     json: common.Json = False,
 ) -> None:
     """Rebuild the books of FILE; show statistics, the touch, and the depth of the symbols named."""
@@ -48,8 +49,9 @@ def replay(
     wanted = common.parse_symbols(symbols)
     options = LineOptions(symbols=wanted, until=common.parse_at(at))
     opened = open_input(
-        file, feed=feed, parser=parser, book=book, date=common.parse_date(date), lenient=lenient, port=port
-    )
+        file, feed=feed, parser=parser, book=book, date=common.parse_date(date), lenient=lenient, port=port,
+        threads=threads,
+    )  # fmt: skip
     made = opened.book
     assert made is not None
     try:
@@ -58,7 +60,7 @@ def replay(
             stats = line.run()
     finally:
         opened.close()
-    stats.engines = opened.engines
+    opened.tell(stats)
     session = opened.session
     missing = [name for name in wanted if name not in session.directory.symbols()]
     if missing and len(missing) == len(wanted):
@@ -81,6 +83,7 @@ def replay(
         "books": {session.directory.symbol(n) or str(n): _book_json(made, n, depth) for n in shown},
         "missing": missing,
     }
+    print_notices(stats)
     emit(data, as_json=json, render=render)
     if stats.interrupted:
         raise typer.Exit(130)

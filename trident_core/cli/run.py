@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trident_core.cli import common
-from trident_core.cli.output import emit, progress, render_run
+from trident_core.cli.output import emit, print_notices, progress, render_run
 from trident_core.contracts import Kind, Store
 from trident_core.errors import UsageError
 from trident_core.feeds import Primed
@@ -36,6 +36,7 @@ def run(
     date: common.Date = None,
     lenient: common.Lenient = False,
     port: common.Port = None,
+    threads: common.Threads = 1,
     json: common.Json = False,
 ) -> None:
     """Drive FILE through feed, parser, book and ring into STORE, a folder that must not exist yet.
@@ -43,10 +44,12 @@ def run(
     Ctrl-C leaves a valid store; `--resume` goes on from there, with the same FILE only.
     """
     opened = open_input(
-        file, feed=feed, parser=parser, book=book, date=common.parse_date(date), lenient=lenient, port=port
-    )
+        file, feed=feed, parser=parser, book=book, date=common.parse_date(date), lenient=lenient, port=port,
+        threads=threads,
+    )  # fmt: skip
     with progress("running", quiet=json) as advance:
         stats = run_line(opened, store, engine=engine, resume=resume, advance=advance)
+    print_notices(stats)
     emit(stats.to_json(), as_json=json, render=lambda out: render_run(out, stats))
     if stats.interrupted:
         raise typer.Exit(130)
@@ -69,7 +72,10 @@ def run_line(
     try:
         opened.feed = Primed(opened.feed)
         with open_store(path, selection.load(), opened, resume=resume) as store:
-            options = LineOptions(resume_after=store.stats()["last_seq"], resume_event=_last_event(store))
+            options = LineOptions(
+                resume_after=store.stats()["last_seq"], resume_event=_last_event(store),
+                in_step=observer is not None,
+            )  # fmt: skip
             line = Line(
                 opened.feed, opened.source, opened.parser, opened.book, store,
                 options=options, progress=advance, observer=observer,
@@ -77,7 +83,7 @@ def run_line(
             stats = line.run()
     finally:
         opened.close()
-    stats.engines = opened.engines
+    opened.tell(stats)
     return stats
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -49,7 +49,8 @@ class TableFolder:
         self._folder, self._layouts, self._form = folder, layouts, form
         self._symbols, self._metadata, self._by_symbol = symbols, metadata, by_symbol
         self._gathered: dict[str, list[Table]] = {name: [] for name in layouts}
-        self._bytes = dict.fromkeys(layouts, 0)
+        self._waiting = dict.fromkeys(layouts, 0)  # rows
+        self._marked: Symbols | None = None
         self._files: dict[str, TableFile] = {}
         self._parts: list[TableFile] = []
         self._made: list[Path] = []
@@ -62,10 +63,26 @@ class TableFolder:
     def put(self, name: str, rows: Table) -> None:
         """Take rows of the table `name`. Raises what the writing thread met."""
         self.rows[name] += len(rows)
-        self._gathered[name].append(rows)
-        self._bytes[name] += rows.nbytes
-        if self._bytes[name] >= (PARTITION_BYTES if self._by_symbol else GROUP_BYTES):
-            self._flush(name)
+        size = max(1, (PARTITION_BYTES if self._by_symbol else GROUP_BYTES) // rows.itemsize)
+        while len(rows):  # groups of one size, however the rows come
+            taken = rows[: size - self._waiting[name]]
+            rows = rows[len(taken) :]
+            self._gathered[name].append(taken)
+            self._waiting[name] += len(taken)
+            if self._waiting[name] == size:
+                self._flush(name)
+
+    def mark(self) -> Callable[[], None]:
+        """Keep the symbols that are known now; call what it returns before putting rows that know no more.
+
+        Without marks, rows of which no group is full yet get the names known when it is.
+        """
+        current = self._symbols.current()
+
+        def use() -> None:
+            self._marked = current
+
+        return use
 
     def finish(self, metadata: Mapping[str, str]) -> dict[str, int]:
         """Write what is left, close all files with `metadata`, name them; -> bytes of each table."""
@@ -101,14 +118,14 @@ class TableFolder:
 
     def _flush(self, name: str) -> None:
         gathered, self._gathered[name] = self._gathered[name], []
-        self._bytes[name] = 0
+        self._waiting[name] = 0
         if gathered:
             self._hand_over(name, gathered)
 
     def _hand_over(self, name: str, parts: list[Table]) -> None:
         while self._error is None:
             try:
-                self._queue.put((name, parts, self._symbols.current()), timeout=0.5)
+                self._queue.put((name, parts, self._marked or self._symbols.current()), timeout=0.5)
                 return
             except queue.Full:
                 continue

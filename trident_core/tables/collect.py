@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from trident_core.dtypes import EFFECT, EVENT, TOP, Effects, Events, Tops
 from trident_core.session import Session
+from trident_core.sharding import Applied, Work
+from trident_core.sharding.merge import merge_rows
 from trident_core.tables import databento
 from trident_core.tables.candles import Bars, BarSpec
 from trident_core.tables.catalog import TABLES, Batch, Naming, TableSpec
@@ -22,6 +27,10 @@ from trident_core.tables.voids import PrintLog
 
 #: Called with the name of a table and rows of it.
 Put = Callable[[str, Table], None]
+#: Called when a batch was parsed: what there is then can be kept until its rows are put.
+Mark = Callable[[], Callable[[], None]]
+#: The name under which the rows for a `PrintLog` go.
+_PRINTS: Final = "(prints)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +46,10 @@ class TableOptions:
 
 
 class Collector:
-    """An Observer that makes tables. `finish` gives what only the end of the input can: prints, bars, orders.
+    """An Observer, and a SplitObserver, that makes tables. `finish` gives what only the end of the input can:
+    prints, bars, orders.
 
+    `mark` is called when a batch was parsed; what it returns, before the batch's rows are put.
     `tap` is needed by tables whose spec has `typed`. Memory: that of `OrderLives`, `Ladder`, `Bars` and
     `PrintLog`, as far as their tables are asked for. Any split into batches gives the same rows.
     """
@@ -51,8 +62,11 @@ class Collector:
         *,
         options: TableOptions | None = None,
         tap: TappedParser | None = None,
+        mark: Mark | None = None,
     ) -> None:
         self._session, self._tables, self._put, self._tap = session, tables, put, tap
+        self._mark = mark
+        self._marks: deque[Callable[[], None]] = deque()
         self._options = options = options or TableOptions()
         self._from = session.midnight_ns() + options.start
         self._lives = OrderLives(session) if "orders" in tables else None
@@ -62,6 +76,7 @@ class Collector:
         native = options.naming is Naming.TRIDENT
         self._keeps_prints = native and "trades" in tables
         self._prints = PrintLog(options.folder) if self._keeps_prints or self._bars else None
+        self.whole = bool(self._lives or self._ladder)
         self.voided = 0
 
     def _make_bars(self) -> dict[str, tuple[Bars, int]]:
@@ -79,23 +94,51 @@ class Collector:
 
     def __call__(self, events: Events, tops: Tops, effects: Effects) -> None:
         """See `trident_core.pipeline.Observer`."""
-        typed = self._tap.take() if self._tap else {}
-        batch = Batch(self._session, events, tops, effects, typed)
-        present = np.bincount(events["type"], minlength=256)
+        rows = self.work().do(events, tops, effects)
+        self.join(Applied(events, tops, effects, None, [[rows]]))
+
+    def work(self) -> Work:
+        """Tables that are a function of each event. See `trident_core.pipeline.SplitObserver`."""
+        if self._mark:
+            self._marks.append(self._mark())
+        return Work(partial(self._make, self._tap.take() if self._tap else {}))
+
+    def join(self, done: Applied) -> None:
+        """Give the rows of `work`, in the order of the events, and those that depend on earlier batches."""
+        if self._marks:
+            self._marks.popleft()()
         for name, spec in self._tables.items():
-            if spec.make and (not spec.types or any(present[ord(letter)] for letter in spec.types)):
-                self._give(name, spec.make(batch), whole_day=spec.whole_day)
+            if spec.make:
+                self._give(name, _joined(done, name), whole_day=spec.whole_day)
+        if self._prints:
+            prints = _joined(done, _PRINTS)
+            if prints is not None:
+                self._prints.append(prints)
+        if done.tops is None or done.effects is None or not self.whole:
+            return
         if self._lives:
-            self._give("orders", self._lives.apply(events, effects, tops))
+            self._give("orders", self._lives.apply(done.events, done.effects, done.tops))
         if self._ladder:
-            rows = self._ladder.apply(events, effects, tops)
+            rows = self._ladder.apply(done.events, done.effects, done.tops)
             if "depth" in self._tables:
                 self._give("depth", rows)
             if "mbp-10" in self._tables:
-                rows = databento.mbp_n(rows, 10, events, effects, tops, self._session)
+                rows = databento.mbp_n(rows, 10, done.events, done.effects, done.tops, self._session)
                 self._give("mbp-10", rows)
+
+    def _make(
+        self, typed: dict[str, Table], events: Events, tops: Tops, effects: Effects
+    ) -> dict[str, Table]:
+        """Name -> rows of some events, whatever came before them. May run in several threads at once."""
+        batch = Batch(self._session, events, tops, effects, typed)
+        present = np.bincount(events["type"], minlength=256)
+        made = {}
+        for name, spec in self._tables.items():
+            if spec.make and (not spec.types or any(present[ord(letter)] for letter in spec.types)):
+                made[name] = spec.make(batch)
         if self._prints and any(present[ord(letter)] for letter in "ECPQB"):
-            self._prints.append(trades(events, effects, self._session, tops))
+            made[_PRINTS] = trades(events, effects, self._session, tops)
+        return made
 
     def warm_up(self) -> None:
         """Compile, or load, every kernel that the tables need, on spare state."""
@@ -113,6 +156,8 @@ class Collector:
 
     def finish(self) -> None:
         """Give the rows that had to wait for the end of the input, and forget everything."""
+        if self._mark:
+            self._mark()()
         if self._lives:
             self._give("orders", self._lives.finish())
         if self._prints:
@@ -132,7 +177,9 @@ class Collector:
         if self._prints:
             self._prints.close()
 
-    def _give(self, name: str, rows: Table, *, whole_day: bool = False) -> None:
+    def _give(self, name: str, rows: Table | None, *, whole_day: bool = False) -> None:
+        if rows is None:
+            return
         if self._options.start and not whole_day:
             rows = rows[rows["ts_event"] >= self._from]
         if len(rows):
@@ -142,6 +189,17 @@ class Collector:
         rtype = self._bars[name][1]
         if len(rows):
             self._put(name, rows if rtype < 0 else databento.ohlcv(rows, rtype, self._session))
+
+
+def _joined(done: Applied, name: str) -> Table | None:
+    """The rows that the threads made for one table, in the order of the events."""
+    parts = []
+    for results in done.results:
+        found = [made[name] for made in results if name in made]
+        if found:
+            key = "seq" if "seq" in (found[0].dtype.names or ()) else "sequence"
+            parts.append(merge_rows(found, key))
+    return np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else None
 
 
 def typed_types(tables: dict[str, TableSpec]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trident_core.contracts import EngineSpec, Kind
+from trident_core.contracts import Capability, EngineSpec, Kind
 from trident_core.hookspecs import hookimpl
 
 
@@ -15,6 +15,7 @@ def trident_register_books() -> list[EngineSpec]:
             name="numba",
             factory="trident_book.numba_book:NumbaBook",
             summary="one cache line for each order and level, memory asked for ahead; the default",
+            capabilities=frozenset({Capability.SHARDED}),
             requires=("numba",),
         ),
         EngineSpec(
@@ -22,5 +23,6 @@ def trident_register_books() -> list[EngineSpec]:
             name="reference",
             factory="trident_book.reference:ReferenceBook",
             summary="pure Python, written to be read; the law for the others",
+            capabilities=frozenset({Capability.SHARDED}),
         ),
     ]
