@@ -1,5 +1,5 @@
 """`python -m trident_conformance [--json] [--quick] [pytest arguments…]`: every engine against every
-suite."""
+suite. `python -m trident_conformance bitrot`: what stores say of damaged files."""
 
 from __future__ import annotations
 
@@ -99,6 +99,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Other arguments go to pytest. Returns pytest's exit status (0: all passed), 1 when no engine was tested.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["bitrot"]:
+        from trident_conformance import bitrot
+
+        return bitrot.main(given[1:])
     as_json = "--json" in given
     matrix = Matrix()
     # The suite is run by its own rules, whatever project the current folder belongs to.

@@ -99,11 +99,11 @@ def damages(files: dict[str, bytes], seed: int, per_file: int) -> Iterator[tuple
     pick = random.Random(seed)
     per_file = per_file if len(files) <= 3 else max(per_file // len(files), 8)
     for name, data in files.items():
-        for i, at in enumerate(_places(len(data), per_file, pick)):
+        for i, at in enumerate(places(len(data), per_file, pick)):
             flipped = bytearray(data)
             flipped[at] ^= _MASKS[i % len(_MASKS)]
             yield f"byte {at} flipped", name, bytes(flipped)
-        for at in _places(len(data), per_file // 4, pick):
+        for at in places(len(data), per_file // 4, pick):
             yield f"cut to {at} bytes", name, data[:at]
             zeroed = bytearray(data)
             zeroed[at : at + 512] = bytes(len(zeroed[at : at + 512]))
@@ -113,7 +113,7 @@ def damages(files: dict[str, bytes], seed: int, per_file: int) -> Iterator[tuple
         yield "deleted", name, None
 
 
-def _places(size: int, n: int, pick: random.Random) -> list[int]:
+def places(size: int, n: int, pick: random.Random) -> list[int]:
     """n offsets: half of them among the first and the last bytes, where headers and ends are."""
     if size <= n:
         return list(range(size))

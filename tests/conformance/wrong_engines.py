@@ -199,6 +199,15 @@ class _NoLock(OsFileSystem):
         return os.open(path, os.O_RDWR | os.O_CREAT)
 
 
+class DiesOfDamage(ReferenceStore):
+    """A library that ends the process where it should raise."""
+
+    def __init__(self, path: Path, mode: str, session: Session | None = None, **options: Any) -> None:
+        if mode == "read" and (path / "00000000.seg").stat().st_size % 4096:
+            os.abort()
+        super().__init__(path, mode, session, **options)
+
+
 class LetsTwoWrite(ReferenceStore):
     """Takes no lock."""
 
