@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from trident_conformance.bitrot import KINDS, main, matrix, trials
+from trident_conformance.bitrot import KINDS, Child, images, main, matrix, trials
 from trident_conformance.bitrot_peers import PEERS
+from trident_conformance.damage import write_image
 from trident_conformance.engines import select
 from trident_core.contracts import Kind
 
@@ -41,16 +42,28 @@ def test_a_few_trials_of_each_kind() -> None:
     assert total(found["rows"], "right") and total(found["rows"], "refused")  # noqa: PT018
 
 
-@pytest.mark.parametrize(("name", "outcome"), [("ForgetsACrc", "silent"), ("DiesOfDamage", "crash")])
-def test_a_wrong_store_is_told(name: str, outcome: str) -> None:
-    """One believes damaged payloads; one ends the process when the file is shorter than it was."""
-    trials = "12" if outcome == "silent" else "4"
-    status, found = bitrot("--store", f"wrong_engines:{name}", "--no-peers", "--trials", trials)
+def test_a_wrong_store_is_told() -> None:
+    """It believes damaged payloads."""
+    status, found = bitrot("--store", "wrong_engines:ForgetsACrc", "--no-peers", "--trials", "12")
     assert status == 1
-    guilty = [row for row in found["rows"] if row[outcome]]
+    guilty = [row for row in found["rows"] if row["silent"]]
     assert guilty
     assert guilty[0]["worst"]
-    assert total(found["rows"], "refused"), "those after it were still tried"
+    assert total(found["rows"], "refused")
+
+
+def test_a_process_that_dies_is_an_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the next trial has another process."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]))
+    sound = images("reference", tmp_path)["closed"]
+    short = {name: data[:-1] if name.endswith(".seg") else data for name, data in sound.items()}
+    child = Child()
+    try:
+        for files, outcome in ((short, "crash"), (sound, "right")):
+            folder = write_image(tmp_path / "image", files)
+            assert child.judge("wrong_engines:DiesOfDamage", folder)[0] == outcome
+    finally:
+        child.stop()
 
 
 def test_a_plain_peer_is_told() -> None:

@@ -319,13 +319,13 @@ class TestEngines:
         """Many commits, reopened in between, snapshots of every moment kept to the end."""
         session = Session()
         store = make(tmp_path / "s", "create", session)
-        events, snapshots = make_events(0, 400), []
-        for i, start in enumerate(range(0, 400, 8)):
+        events, snapshots = make_events(0, 160), []
+        for i, start in enumerate(range(0, 160, 8)):
             session.directory.put(Instrument(i, f"S{i}"))
             store.append(events[start : start + 8])
             store.sync()
             snapshots.append(store.snapshot())
-            if i % 10 == 9:
+            if i % 7 == 6:
                 store.close()
                 store = make(tmp_path / "s", "append", session)
                 assert store.recovery.events == start + 8

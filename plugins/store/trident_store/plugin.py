@@ -39,4 +39,12 @@ def trident_register_stores() -> list[EngineSpec]:
             requires=("lmdb",),
             install_hint="pip install 'trident-core[lmdb]'",
         ),
+        EngineSpec(
+            kind=Kind.STORE,
+            name="duckdb",
+            factory="trident_store.blocks.duckdb:DuckStore",
+            summary="blocks of events in DuckDB, checked and chained",
+            requires=("duckdb",),
+            install_hint="pip install 'trident-core[duckdb]'",
+        ),
     ]

@@ -46,12 +46,13 @@ class Writer(View, Protocol):
     """The view of the one writer. `hint` is the engine's note for the mark that is written after a commit;
     `Engine.view` and `Engine.write` get it back."""
 
-    hint: int
+    @property
+    def hint(self) -> int: ...
 
     def commit(self, first: int, blocks: Sequence[bytes]) -> None:
-        """Add blocks of the numbers `first`, `first` + 1 …, all or none; durable when it returns.
+        """Add blocks of the numbers `first`, `first` + 1 …; durable when it returns.
 
-        Raises EngineError; then the blocks may be there or not.
+        After a crash, or an EngineError, the first few of them are there, or all, or none.
         """
         ...
 

@@ -111,10 +111,16 @@ def survey(files: FileSystem, engine: Engine, folder: Path, *, everything: bool)
 
 def open_view(files: FileSystem, engine: Engine, folder: Path) -> View:
     """A view of the blocks that are there now. Raises EngineError."""
-    try:
-        return _view(engine, folder, read_marks(files, folder).mark)
-    except OSError as error:
-        raise EngineError(f"cannot be read ({error.strerror or error})", file=MARK_NAME) from None
+    for attempt in range(_TRIES):
+        try:
+            return _view(engine, folder, read_marks(files, folder).mark)
+        except OSError as error:
+            raise EngineError(f"cannot be read ({error.strerror or error})", file=MARK_NAME) from None
+        except EngineError:
+            if attempt == _TRIES - 1:
+                raise
+            time.sleep(0.01)  # a writer may have been changing the files
+    raise AssertionError("not reached")
 
 
 def _view(engine: Engine, folder: Path, mark: Mark | None) -> View:
