@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -162,12 +163,19 @@ def progress(
     with Progress(*columns, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=None, note=start)
 
+        began = time.monotonic()
+
+        def compiling(text: str) -> None:
+            nonlocal began
+            began = time.monotonic()  # waiting for a compiler is not part of the rate
+            bar.update(task, note=text or start)
+
         def advance(done: int, total: int | None, count: int) -> None:
-            seconds = bar.tasks[0].elapsed or 0.0
+            seconds = time.monotonic() - began
             rate = f"{count / seconds / 1e6:.2f} M {unit}/s" if seconds > 0.2 else ""
             bar.update(task, completed=done, total=total, note=f"{count:,} {unit} {rate}")
 
-        with waiting.shown_by(lambda text: bar.update(task, note=text or start)):
+        with waiting.shown_by(compiling):
             yield advance
 
 

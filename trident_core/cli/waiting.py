@@ -13,7 +13,7 @@ from trident_core.compiling import Compiling
 #: Shows a line in place of the one before; "" takes it away.
 Show = Callable[[str], None]
 
-#: All of the project's kernels take about this long on a machine of 2020 (`trident warm` prints it).
+#: All of the project's kernels take about this long on an idle server core (`trident warm` says how long).
 SECONDS_IN_ALL = 45
 
 
@@ -37,7 +37,7 @@ class Waiting:
             if news.busy:
                 text = (
                     f"compiling kernels, once: {news.package}, {news.done} of about {news.known}, "
-                    f"{time.monotonic() - began:.0f} s (all: ~{SECONDS_IN_ALL} s)"
+                    f"{time.monotonic() - began:.0f} s (all there are: ~{SECONDS_IN_ALL} s)"
                 )
             (self._bars[-1] if self._bars else _rewrite)(text)
 
