@@ -26,6 +26,9 @@ run day.itch50.gz store
 convert day.itch50.gz tables --date 2019-12-30
 convert day.itch50.gz all --date 2019-12-30 --tables all --depth 10 --bars 1m,10000shares
 convert day.itch50.gz names --date 2019-12-30 --naming databento --tables mbo,mbp-1,mbp-10,trades,ohlcv-1m
+convert day.itch50.gz lobster --date 2019-12-30 --format lobster --symbols ZXZZT --depth 5
+convert day.itch50.gz threads --date 2019-12-30 --tables all --depth 10 --threads 2
+replay day.itch50.gz --threads 3
 query store --symbol ^[A-M] --count
 query store --mpid ^[A-Z]{4}$ --limit 5
 verify store

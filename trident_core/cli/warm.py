@@ -15,7 +15,7 @@ from trident_core.cli import common, waiting
 from trident_core.cli.output import console, emit, table
 from trident_core.cli.simulated import simulate_day
 from trident_core.compiling import compiled
-from trident_core.contracts import Kind, TimedBook, Warmable
+from trident_core.contracts import Capability, EngineSpec, Kind, TimedBook, Warmable
 from trident_core.dtypes import EFFECT, EVENT, TOP
 from trident_core.errors import PluginError
 from trident_core.plugins import registry
@@ -64,6 +64,8 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
                 yield f"{kind} {spec.name}", engine.warm_up
             if isinstance(engine, TimedBook):
                 yield f"{kind} {spec.name}, timing itself", partial(_time, engine)
+            if Capability.SHARDED in spec.capabilities:
+                yield f"{kind} {spec.name}, in threads", partial(_shard, spec)
     yield "tables", _make_tables
     yield "LOBSTER's files", warm_lobster
     yield "simulator", _simulate
@@ -74,6 +76,14 @@ def _make_tables() -> None:
     from trident_core.tables.collect import Collector
 
     Collector(Session(), dict(TABLES), lambda name, rows: None).warm_up()
+
+
+def _shard(spec: EngineSpec) -> None:
+    from trident_core.sharding import ShardedBook
+
+    books = ShardedBook(spec.load(), Session(), 2)
+    books.warm_up()
+    books.close()
 
 
 def _time(book: TimedBook) -> None:
