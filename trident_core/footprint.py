@@ -37,15 +37,16 @@ def footprint(job: Callable[[], object]) -> Footprint:
         process.stdin.write(pickle.dumps(job))
         process.stdin.close()
         process.stdin = None
-        anonymous = 0
+        own = 0
         while process.poll() is None:
-            anonymous = max(anonymous, _status(process.pid).get("RssAnon", 0))
+            status = _status(process.pid)
+            own = max(own, status.get("RssAnon", 0) + status.get("RssShmem", 0))
             time.sleep(_POLL_S)
         out, err = process.communicate()
     if process.returncode:
         raise RuntimeError(err.decode(errors="replace").strip().rpartition("\n")[2])
     peak = int(out.split()[-1])
-    return Footprint(round(peak / 1e6, 1), round(anonymous / 1e6, 1))
+    return Footprint(round(peak / 1e6, 1), round(own / 1e6, 1))
 
 
 def _status(pid: int | str) -> dict[str, int]:

@@ -21,11 +21,13 @@ def trident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         if name.startswith("TRIDENT_") and name != "TRIDENT_SHARED":
             monkeypatch.delenv(name)
 
-    def run(*args: object, stdin: bytes | None = None, env: dict[str, str] | None = None):  # type: ignore[no-untyped-def]
+    def run(
+        *args: object, stdin: bytes | None = None, env: dict[str, str] | None = None, timeout: float = 180
+    ):  # type: ignore[no-untyped-def]
         done = subprocess.run(
             [sys.executable, "-m", "trident_core.cli", *map(str, args)],
             input=stdin, stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True, timeout=180, env={**os.environ, "COLUMNS": "80", **(env or {})},
+            capture_output=True, timeout=timeout, env={**os.environ, "COLUMNS": "80", **(env or {})},
         )  # fmt: skip
         return subprocess.CompletedProcess(
             done.args, done.returncode, done.stdout.decode(), done.stderr.decode()

@@ -45,18 +45,18 @@ def kernels(cache: Path) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1_800)
 def test_after_warm_no_command_compiles(trident: Run, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     env = {"NUMBA_CACHE_DIR": str(cache)}
-    cold = trident("warm", "--json", env=env)
+    cold = trident("warm", "--json", env=env, timeout=800)
     assert cold.returncode == 0, cold.stderr
     assert sum(step["compiled"] for step in json.loads(cold.stdout)) > 100
     before = kernels(cache)
     lines = [line.split() for line in COMMAND_LINES.strip().splitlines()]
     assert {words[0] for words in lines} == {*COMMANDS, "simulate"}
     for words in lines:
-        done = trident(*words, env=env)
+        done = trident(*words, env=env, timeout=600)
         assert done.returncode == 0, (words, done.stderr)
         assert "compiling" not in done.stderr, words
         assert kernels(cache) == before, words
