@@ -130,15 +130,18 @@ def compare(
     rounds: int = 5,
     notes: list[str] | None = None,
     memory: bool = False,
+    prepare: Callable[[], object] = lambda: None,
 ) -> Comparison:
     """Run every contender once to warm up, then `rounds` times in turn; `memory`: then once more, each in a
-    process of its own (see `trident_core.footprint`)."""
+    process of its own (see `trident_core.footprint`). `prepare` runs before each round, off the clock."""
     load = os.getloadavg()[0]
+    prepare()
     for run in contenders.values():
         run()
     walls: dict[str, list[float]] = {name: [] for name in contenders}
     cpus: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
+        prepare()
         for name, run in contenders.items():
             cpu, wall = time.process_time(), time.perf_counter()
             run()

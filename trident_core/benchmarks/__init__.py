@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from trident_core.benchmarks.latency import Latency, bench_latency
-from trident_core.benchmarks.parts import bench_parse, bench_query, bench_ring, bench_store
+from trident_core.benchmarks.parts import bench_parse, bench_query, bench_ring
 from trident_core.benchmarks.setting import Setting, SimulatedDay
+from trident_core.benchmarks.stores import bench_store
 from trident_core.benchmarks.whole import bench_book, bench_convert
 from trident_core.contracts import Kind
 from trident_core.measure import Comparison

@@ -1,13 +1,11 @@
-"""Benchmarks of single stages: the parser, the store, the query engine, the ring."""
+"""Benchmarks of single stages: the parser, the query engine, the ring."""
 
 from __future__ import annotations
 
 import re
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,47 +42,6 @@ def bench_parse(setting: Setting) -> list[Comparison]:
             rounds=setting.rounds,
         )
     ]  # fmt: skip
-
-
-def bench_store(setting: Setting) -> list[Comparison]:
-    """Durable appends in groups of 4,096 events, against a raw file and SQLite, each synced per group."""
-    events = setting.events[: 100 * BATCH]
-    groups = [events[start : start + BATCH] for start in range(0, len(events), BATCH)]
-    name, factory = setting.engine(Kind.STORE)
-    numbers = iter(range(1_000_000))
-
-    def fresh(suffix: str) -> Path:
-        return setting.folder / f"{suffix}-{next(numbers)}"
-
-    def ours() -> None:
-        store = factory(fresh("store"), "create", setting.session)
-        for group in groups:
-            store.append(group)
-            store.sync()
-        store.close()
-
-    def raw() -> None:
-        import os
-
-        with open(fresh("raw"), "wb", buffering=0) as file:
-            for group in groups:
-                file.write(group.data)
-                os.fdatasync(file.fileno())
-
-    def sqlite() -> None:
-        connection = sqlite3.connect(fresh("sqlite"))
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("CREATE TABLE event (seq INTEGER PRIMARY KEY, data BLOB)")
-        for group in groups:
-            rows = [(int(event["seq"]), event.tobytes()) for event in group]
-            with connection:
-                connection.executemany("INSERT INTO event VALUES (?, ?)", rows)
-        connection.close()
-
-    runs: dict[str, Callable[[], object]] = {name: ours, "raw append": raw, "sqlite, a row per event": sqlite}
-    title, day = "store (append and sync)", setting.day.describe()
-    return [compare(title, runs, day, unit="events", units=len(events), rounds=setting.rounds)]
 
 
 def bench_query(setting: Setting) -> list[Comparison]:

@@ -109,7 +109,7 @@ class TestDamage:
         data, or it is said."""
         folder = filled(store_engine, tmp_path / "s")
         outcomes = {"exact": 0, "refused": 0}
-        self._try_all(folder, tmp_path / "copy", 24 if quick else 160, outcomes, self._reader(store_engine))
+        self._try_all(folder, tmp_path / "copy", 16 if quick else 48, outcomes, self._reader(store_engine))
         assert outcomes["refused"], "no damage was noticed at all"
 
     def test_recovery_never_cuts_in_silence(self, store_engine: Engine, tmp_path: Path, quick: bool) -> None:
@@ -117,7 +117,7 @@ class TestDamage:
         folder = filled(store_engine, tmp_path / "s")
         outcomes = {"exact": 0, "refused": 0}
         self._try_all(
-            folder, tmp_path / "copy", 16 if quick else 80, outcomes,
+            folder, tmp_path / "copy", 10 if quick else 24, outcomes,
             lambda copy: damage.append_outcome(store_engine, copy, EVENTS),
         )  # fmt: skip
         assert outcomes["refused"], "no damage was noticed at all"
