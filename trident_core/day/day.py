@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_core.day.inputs import Input, Survey
+from trident_core.contracts import Book
+from trident_core.day.inputs import Input, Read, Survey
 from trident_core.day.lookup import Lookup
 from trident_core.day.makers import BarsOf, FromRecords, Maker, Stateless, Trades, chosen_by, touches
 from trident_core.day.question import PRICES, TIMES, LazyTable, Price, Time, Wanted
-from trident_core.day.reader import Advance, IndexReader, Reader, make_reader, replay
+from trident_core.day.reader import Advance, IndexReader, Reader, make_reader, replay, replayed_rows
 from trident_core.day.records import take
 from trident_core.day.snapshot import BookSnapshot
 from trident_core.dtypes import Effects, Events, Tops
@@ -25,7 +26,7 @@ from trident_core.errors import UsageError
 from trident_core.session import Session, parse_time
 from trident_core.stats import Anomalies
 from trident_core.tables.candles import BarSpec
-from trident_core.tables.catalog import TABLES, Naming, dtype_of, select
+from trident_core.tables.catalog import TABLES, Batch, Naming, dtype_of, select
 from trident_core.tables.common import Table
 from trident_core.tables.ladder import Ladder
 from trident_core.tables.lives import OrderLives
@@ -39,6 +40,8 @@ Clock = str | int | dt.time
 #: Tables whose messages are of the whole market: a symbol cannot choose among them.
 _OF_THE_MARKET = ("system", "mwcb")
 _FAR = (1 << 63) - 1
+#: Fewer symbols than this are replayed by one thread.
+_MANY = 64
 
 
 def open_day(
@@ -52,6 +55,7 @@ def open_day(
     port: int | None = None,
     cache: str | os.PathLike[str] | bool | None = None,
     cache_bytes_max: int | None = None,
+    threads: int = 1,
     progress: bool | Advance = False,
 ) -> Day:
     """Open a day file, a capture or a LOBSTER file, compressed or not; "-" is standard input.
@@ -59,7 +63,8 @@ def open_day(
     `date`: the session's, if the file's name does not tell it. `feed`, `parser`, `book`: engines by name,
     else `TRIDENT_…`, trident.toml or the defaults. `cache`: the folder for the index (None: see
     docs/python.md; False: none, the input is read again for each question), of at most `cache_bytes_max`
-    bytes. `progress`: True for a bar on a terminal, or a function of raw bytes read, of all (None: unknown)
+    bytes. `threads`: over how many the symbols are dealt when books of many are built; no result depends on
+    it. `progress`: True for a bar on a terminal, or a function of raw bytes read, of all (None: unknown)
     and of events.
 
     Raises InputError for what cannot be read, PluginError for engines that are not there, UsageError for a
@@ -71,7 +76,7 @@ def open_day(
         except ValueError:
             raise UsageError(f"not a date: {date!r}", hint="write 2019-12-30") from None
     where = cache if isinstance(cache, bool) or cache is None else Path(cache)
-    source = Input(os.fspath(path), date, lenient, feed, parser, book, port)
+    source = Input(os.fspath(path), date, lenient, feed, parser, book, port, threads)
     return Day(source, cache=where, cache_bytes_max=cache_bytes_max, progress=progress)
 
 
@@ -277,11 +282,19 @@ class Day:
 
     def _replayed(self, wanted: Wanted, locates: NDArray[np.uint32] | None, typed: str = "") -> Iterator[Any]:
         """Batches of at least the symbols wanted, from the first event to the end of the window."""
+        return replay(*self._scanned(wanted, locates, typed))
+
+    def _scanned(
+        self, wanted: Wanted, locates: NDArray[np.uint32] | None, typed: str
+    ) -> tuple[Iterator[Read], Book]:
+        """The same before they are applied, and an empty book."""
         reader = self._read()
         in_order = isinstance(reader, IndexReader) and reader.index.in_order
         until = wanted.end - 1 if wanted.end and in_order else None
         group = None if locates is None else reader.group(locates)
-        return replay(reader.scan(group, until=until, typed=typed), self._input.make_book(self.session))
+        many = group is None or len(group) >= _MANY
+        book = self._input.make_book(self.session, self._input.threads if many else 1)
+        return reader.scan(group, until=until, typed=typed), book
 
     def _rows(self, wanted: Wanted, levels: int, bars: str) -> Iterator[Table]:
         spec = TABLES[wanted.table]
@@ -291,11 +304,12 @@ class Day:
         maker = self._maker(wanted, levels, bars)
         midnight = self.session.midnight_ns()
         scanned = Wanted(wanted.table, None, None, None) if whole else wanted
+        if isinstance(maker, Stateless | Trades):
+            make = partial(_made, maker, wanted, locates)
+            for rows in replayed_rows(*self._scanned(scanned, locates, spec.typed), make):
+                yield from self._chosen(rows, locates, wanted, midnight)
+            return
         for batch in self._replayed(scanned, locates, spec.typed):
-            if isinstance(maker, Stateless):
-                batch = chosen_by(batch, _inside(batch.tops, batch.events["ts"], locates, wanted, 0))
-                if not touches(wanted.table, batch):
-                    continue
             yield from self._chosen(maker.apply(batch), locates, wanted, midnight)
         last = maker.finish()
         if last is not None:
@@ -325,6 +339,14 @@ class Day:
         midnight = self.session.midnight_ns()
         start, end = midnight + (wanted.start or 0), _FAR if wanted.end is None else midnight + wanted.end
         return BarsOf(self.session, bars, voids, (start, end))
+
+
+def _made(
+    maker: Stateless | Trades, wanted: Wanted, locates: NDArray[np.uint32] | None, batch: Batch
+) -> Table | None:
+    """The rows of a batch; None if it can have none."""
+    batch = chosen_by(batch, _inside(batch.tops, batch.events["ts"], locates, wanted, 0))
+    return maker.apply(batch) if touches(wanted.table, batch) else None
 
 
 def _inside(

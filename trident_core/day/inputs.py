@@ -18,6 +18,7 @@ from trident_core.inputs import Opened, open_input
 from trident_core.plugins import registry
 from trident_core.readahead import ReadAhead
 from trident_core.session import Session
+from trident_core.sharding import AHEAD, ShardedBook, make_books
 from trident_core.stats import Anomalies
 from trident_core.tables.catalog import TABLES
 from trident_core.tables.common import Table
@@ -37,7 +38,8 @@ class Read(NamedTuple):
 
 @dataclass(slots=True)
 class Survey:
-    """What a pass over the whole input found. `voids`: u64, ascending, the match numbers that a B named."""
+    """What a pass over the whole input found. `voids`: u64, ascending, the match numbers that a B named.
+    `notices`: what was done otherwise than asked, such as going on with one thread."""
 
     events: int = 0
     first_ts: int = 0
@@ -45,6 +47,7 @@ class Survey:
     counts: dict[str, int] = field(default_factory=dict)
     anomalies: Anomalies = field(default_factory=Anomalies)
     engines: dict[str, str] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
     voids: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
 
 
@@ -59,6 +62,7 @@ class Input:
     parser: str | None = None
     book: str | None = None
     port: int | None = None
+    threads: int = 1
 
     @property
     def once(self) -> bool:
@@ -69,29 +73,30 @@ class Input:
         """Open it: feed, source, session, parser, and a book if asked for. Raises as `open_feed`."""
         return open_input(
             self.path, feed=self.feed, parser=self.parser, book=self.book,
-            date=self.date, lenient=self.lenient, port=self.port, with_book=with_book,
+            date=self.date, lenient=self.lenient, port=self.port, with_book=with_book, threads=self.threads,
         )  # fmt: skip
 
-    def make_book(self, session: Session) -> Book:
-        """An empty book of the engine selected."""
-        book: Book = registry().select(Kind.BOOK, self.book).load()(session)
-        return book
+    def make_book(self, session: Session, threads: int = 1) -> Book:
+        """An empty book of the engine selected, over several threads if asked for."""
+        return make_books(registry().select(Kind.BOOK, self.book).spec, session, threads)
 
 
 class Pass:
-    """One pass over an input. Iterating yields `Read`s whose events are valid until the next; then `survey`
-    says what was found, without the anomalies of a book. `close` it in any case."""
+    """One pass over an input. Iterating yields `Read`s whose events are valid until `events_kept` more were
+    asked for; then `survey` says what was found, without the anomalies of a book. `close` it in any case."""
 
     def __init__(self, source: Input, *, typed: str = "", with_book: bool = False) -> None:
         self.opened = source.open(with_book=with_book)
         self.session = self.opened.session
+        self.events_kept = AHEAD + 1 if isinstance(self.opened.book, ShardedBook) else 1
         self.survey = Survey(engines=self.opened.engines)
         self._tap = self.opened.tap(typed) if typed else None
         self._parser = self._tap or self.opened.parser
 
     def __iter__(self) -> Iterator[Read]:
         survey, voids = self.survey, []
-        for events in decode(ReadAhead(self.opened.feed), self._parser, batch=BATCH):
+        feed, kept = ReadAhead(self.opened.feed), self.events_kept
+        for events in decode(feed, self._parser, batch=BATCH, kept=kept):
             if not survey.events:
                 survey.first_ts = int(events["ts"][0])
             survey.events += len(events)

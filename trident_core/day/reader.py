@@ -14,10 +14,12 @@ from trident_core.day.event_file import EventFile, NoRoomError
 from trident_core.day.index import DayIndex, Locates
 from trident_core.day.inputs import TYPED, Input, Pass, Read, Survey
 from trident_core.day.records import copied
-from trident_core.dtypes import EFFECT, TOP
 from trident_core.errors import UsageError
 from trident_core.session import Session
+from trident_core.sharding import ShardedBook, Work, applied
+from trident_core.sharding.merge import merge_rows
 from trident_core.tables.catalog import Batch
+from trident_core.tables.common import Table
 
 #: Called with the raw bytes read, the raw bytes in all (None: unknown) and the events so far.
 Advance = Callable[[int, int | None, int], None]
@@ -116,10 +118,33 @@ def make_reader(
 
 def replay(reads: Iterator[Read], book: Book) -> Iterator[Batch]:
     """Apply batch after batch to `book`; what it was given and gave, in arrays of their own."""
-    for events, typed in reads:
-        tops, effects = np.zeros(len(events), TOP), np.zeros(len(events), EFFECT)
-        book.apply(events, tops, effects)
-        yield Batch(book.session, events, tops, effects, typed)
+    try:
+        for events, tops, effects, typed, _ in applied(reads, book, tops=True, effects=True, fresh=True):
+            yield Batch(book.session, events, tops, effects, typed)
+    finally:
+        if isinstance(book, ShardedBook):
+            book.close()
+
+
+def replayed_rows(
+    reads: Iterator[Read], book: Book, make: Callable[[Batch], Table | None]
+) -> Iterator[Table]:
+    """Rows of a table that is a function of each event; each thread of a sharded book makes those of its own.
+
+    `make` may be called by several threads at once.
+    """
+
+    def work(typed: dict[str, Table]) -> Work:
+        return Work(lambda events, tops, effects: make(Batch(book.session, events, tops, effects, typed)))
+
+    try:
+        for done in applied(reads, book, work=work):
+            for made in done.results:
+                if rows := [each for each in made if each is not None]:
+                    yield merge_rows(rows, "seq")
+    finally:
+        if isinstance(book, ShardedBook):
+            book.close()
 
 
 def _survey(source: Input, session: Session, index: DayIndex | None, advance: Advance) -> Survey:
@@ -127,17 +152,18 @@ def _survey(source: Input, session: Session, index: DayIndex | None, advance: Ad
     reading = Pass(source, typed=TYPED if index else "", with_book=True)
     book = reading.opened.book
     assert book is not None
-    tops, effects = np.zeros(1 << 14, TOP), np.zeros(1 << 14, EFFECT)
+    wanted = index is not None
     try:
-        for read in reading:
-            n = len(read.events)
-            book.apply(read.events, tops[:n], effects[:n])
+        for done in applied(reading, book, tops=wanted, effects=wanted):
             if index:
-                index.add(read, tops[:n], effects[:n])
+                index.add(Read(done.events, done.tag), done.tops, done.effects)
             advance(*reading.opened.source.progress(), reading.survey.events)
     finally:
         reading.close()
     reading.survey.anomalies.merge(book.anomalies)
+    reading.survey.notices = reading.opened.notices
+    if isinstance(book, ShardedBook) and book.notice:
+        reading.survey.notices += (book.notice,)
     for instrument in reading.session.directory:
         session.directory.put(instrument)
     return reading.survey

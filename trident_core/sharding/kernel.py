@@ -92,6 +92,15 @@ def claim(owners: Any, ref: Any, mine: Any, bits: Any, adds: Any) -> Any:
     return DEALT
 
 
+@njit_inlined
+def copy_event(event: Any, to: Any) -> None:
+    """All loads before all stores: else each store might change what is loaded next, and none is a vector."""
+    a, b, c, d = event[0], event[1], event[2], event[3]
+    e, f, g, h = event[4], event[5], event[6], event[7]
+    to[0], to[1], to[2], to[3] = a, b, c, d
+    to[4], to[5], to[6], to[7] = e, f, g, h
+
+
 @njit_entry
 def deal(
     words: Any,  # u64[n, 8]: EVENTs
@@ -124,8 +133,7 @@ def deal(
         at = counts[shard]
         counts[shard] = at + 1
         index[shard, at] = i
-        for j in range(8):
-            dealt[shard, at, j] = words[i, j]
+        copy_event(words[i], dealt[shard, at])
     return len(words), DEALT
 
 
@@ -134,8 +142,7 @@ def put_back(tops: Any, effects: Any, index: Any, all_tops: Any, all_effects: An
     """Copy rows of a shard to where their events were. Of an output that is not wanted, there are no rows."""
     if len(tops):
         for i in range(len(index)):
-            for j in range(8):
-                all_tops[index[i], j] = tops[i, j]
+            copy_event(tops[i], all_tops[index[i]])
     if len(effects):
         for i in range(len(index)):
             for j in range(4):

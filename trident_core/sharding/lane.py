@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import wait
 from typing import Any, Final, NamedTuple
 
@@ -21,8 +21,8 @@ class Applied(NamedTuple):
     `results`: of `work`, for each part of the batch in order one for each shard that had events of it."""
 
     events: Events
-    tops: Tops | None
-    effects: Effects | None
+    tops: Any
+    effects: Any
     tag: Any
     results: list[list[Any]]
 
@@ -107,7 +107,7 @@ def applied(
     effects: bool = False,
     fresh: bool = False,
     work: Callable[[Any], Work] | None = None,
-) -> Iterator[Applied]:
+) -> Generator[Applied, None, None]:
     """Each batch of (events, tag) with what the book made of it, in order. `work` makes it of a tag."""
     lane = Lane(book, tops=tops, effects=effects, fresh=fresh)
     try:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_core.jit import njit_entry
+from trident_core.jit import njit_entry, njit_inlined
 
 Rows = NDArray[Any]
 
@@ -19,35 +19,50 @@ def merge_rows(parts: Sequence[Rows], key: str) -> Rows:
     Where keys are equal, those of an earlier part come first. The part itself if it is one.
     """
     parts = [part for part in parts if len(part)] or [parts[0]]
-    if len(parts) == 1:
-        return parts[0]
-    size = parts[0].dtype.itemsize
-    joined = np.concatenate([part.view(f"V{size}") for part in parts])
-    keys = np.concatenate([part[key] for part in parts]).astype(np.uint64, copy=False)
-    ends = np.cumsum([len(part) for part in parts])
-    nexts = ends - [len(part) for part in parts]
-    out = np.empty_like(joined)
-    bytes_each = 4 if size % 4 == 0 else 1
-    unit = np.dtype(f"u{bytes_each}")
-    merge(
-        joined.view(unit).reshape(-1, size // bytes_each),
-        keys,
-        nexts,
-        ends,
-        out.view(unit).reshape(-1, size // bytes_each),
-    )
-    return out.view(parts[0].dtype)
+    while len(parts) > 1:
+        pairs = [tuple(parts[i : i + 2]) for i in range(0, len(parts), 2)]
+        parts = [_merged(*pair, key) if len(pair) == 2 else pair[0] for pair in pairs]
+    return parts[0]
+
+
+def _merged(first: Rows, second: Rows, key: str) -> Rows:
+    size, at = first.dtype.itemsize, _offset(first.dtype, key)
+    unit = np.dtype("u1" if size % 4 or at % 4 else "u4")
+    made = np.empty(len(first) + len(second), first.dtype)
+    a, b, out = (rows.view(unit).reshape(len(rows), -1) for rows in (first, second, made))
+    merge(a, b, out, at // unit.itemsize)
+    return made
+
+
+def _offset(dtype: np.dtype[Any], key: str) -> int:
+    fields: Any = dtype.fields
+    return int(fields[key][1])
+
+
+@njit_inlined
+def key_of(rows: Any, i: Any, column: Any) -> Any:
+    """The little-endian u64 that begins in a column of u8 or u4."""
+    key = np.uint64(0)
+    for j in range(8 // rows.itemsize):
+        key |= np.uint64(rows[i, column + j]) << np.uint64(8 * rows.itemsize * j)
+    return key
 
 
 @njit_entry
-def merge(rows: Any, keys: Any, nexts: Any, ends: Any, out: Any) -> None:
-    """Merge runs of `rows`, from `nexts[i]` to `ends[i]`, by `keys`; `nexts` is written."""
+def merge(first: Any, second: Any, out: Any, column: Any) -> None:
+    """Two arrays of rows, both sorted by the key in `column`, into one."""
+    width, a, b = out.shape[1], 0, 0
+    key, other = key_of(first, 0, column), key_of(second, 0, column)
     for i in range(len(out)):
-        best = -1
-        for run in range(len(ends)):
-            if nexts[run] < ends[run] and (best < 0 or keys[nexts[run]] < keys[nexts[best]]):
-                best = run
-        at = nexts[best]
-        nexts[best] = at + 1
-        for j in range(out.shape[1]):
-            out[i, j] = rows[at, j]
+        if b == len(second) or (a < len(first) and key <= other):
+            for j in range(width):
+                out[i, j] = first[a, j]
+            a += 1
+            if a < len(first):
+                key = key_of(first, a, column)
+        else:
+            for j in range(width):
+                out[i, j] = second[b, j]
+            b += 1
+            if b < len(second):
+                other = key_of(second, b, column)

@@ -128,7 +128,8 @@ class Shard:
         own_tops = part.tops[mine] if tops is not None or (work and work.tops) else None
         own_effects = part.effects[mine] if effects is not None or (work and work.effects) else None
         done = self.apply(part.events[mine], own_tops, own_effects, work)
-        part.put_back(shard, tops, effects)
+        if tops is not None or effects is not None:
+            part.put_back(shard, tops, effects)
         return done
 
     def _news(self) -> Delta:
@@ -147,7 +148,9 @@ def merged(deltas: Sequence[Delta]) -> Delta:
     found: Delta = {}
     for name in sorted({name for delta in deltas for name in delta}):
         items = [delta[name] for delta in deltas if name in delta]
-        positions = sorted(position for item in items for position in item.positions)
+        positions = [position for item in items for position in item.positions]
+        if len(items) > 1:  # one shard's are in the order of its events, by whatever number
+            positions.sort()
         found[name] = Anomaly(sum(item.count for item in items), positions[:POSITIONS_KEPT])
     return found
 

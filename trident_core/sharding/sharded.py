@@ -66,6 +66,7 @@ class ShardedBook:
         self._spare: list[Part] = []
         self._last: dict[int, Future[Done]] = {}
         self._backs = 0
+        self._closed = False
 
     def warm_up(self) -> None:
         """See `trident_core.contracts.Warmable`."""
@@ -128,6 +129,7 @@ class ShardedBook:
 
     def close(self) -> None:
         """End the threads, after what is underway. Reading goes on working, applying does not. Idempotent."""
+        self._closed = True
         for thread in self._threads:
             thread.shutdown()
 
@@ -149,6 +151,8 @@ class ShardedBook:
         return done, why
 
     def _start(self, n: int, function: Any, *args: Any) -> Future[Done]:
+        if self._closed:
+            raise UsageError("this book's threads have ended", hint="apply before close")
         future: Future[Done] = self._threads[n].submit(function, *args)
         self._last[n] = future
         return future
