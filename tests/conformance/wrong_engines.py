@@ -21,6 +21,7 @@ from trident_core.session import Session
 from trident_parser.reference import ReferenceParser
 from trident_query.reference import ReferenceProgram, ReferenceQuery
 from trident_store.filesystem import OsFileSystem
+from trident_store.logfiles import LogPart
 from trident_store.reference import ReferenceStore
 from trident_store.snapshot import LogSnapshot
 
@@ -160,10 +161,10 @@ class ForgetsWhereItIs(ReferenceParser):
 # --- stores -------------------------------------------------------------------------------------------------
 
 
-class _Unchecked(LogSnapshot):
-    def _events(self, handle: int, frame: Any) -> Events:
-        raw = os.pread(handle, frame.payload_bytes, frame.offset + 64)
-        return np.frombuffer(raw, EVENT).copy()
+class _Unchecked(LogPart):
+    def payload(self, frame: Any, file: Any) -> Any:
+        raw = os.pread(file.handle, frame.payload_bytes, frame.offset + 64)
+        return np.frombuffer(raw, np.uint8).copy()
 
 
 class ForgetsACrc(ReferenceStore):
@@ -171,7 +172,7 @@ class ForgetsACrc(ReferenceStore):
 
     def snapshot(self) -> LogSnapshot:
         made = super().snapshot()
-        made.__class__ = _Unchecked
+        made._log = _Unchecked(*made._log)
         return made
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+import trident_store.logfiles
 import trident_store.mark
 import trident_store.recovery
-import trident_store.snapshot
 import trident_store.survey
 import trident_store.writer
 from trident_store.crashcheck import explore
@@ -130,7 +130,7 @@ def _no_folder_sync_after_rotation(patch: pytest.MonkeyPatch) -> None:
 
 
 def _payload_crc_unchecked(patch: pytest.MonkeyPatch) -> None:
-    for module in (trident_store.survey, trident_store.snapshot):
+    for module in (trident_store.survey, trident_store.logfiles):
         patch.setattr(module, "crc32c", lambda data, seed=0: _Equal())
         patch.setattr(module, "seq_problem", lambda frame, events: "")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import trident_store.snapshot
+import trident_store.logfiles
 import trident_store.survey
 from trident_core.dtypes import Events
 from trident_core.errors import DamagedStoreError, StoreError
@@ -153,7 +153,7 @@ def test_the_flip_test_catches_an_unchecked_header(
         _, kind, _, *rest = _FRAME.unpack(data[:60])
         return Frame(kind, *rest)
 
-    for module in (trident_store.survey, trident_store.snapshot):
+    for module in (trident_store.survey, trident_store.logfiles):
         monkeypatch.setattr(module, "decode_frame", unchecked)
     assert _flips_of_segments(outcome, disk_after(ACKED), step=5)
 

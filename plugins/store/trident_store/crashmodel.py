@@ -222,6 +222,13 @@ class CrashFileSystem:
         buffer[: len(got)] = np.frombuffer(got, np.uint8)
         return len(got)
 
+    def map(self, handle: int, size: int) -> NDArray[np.uint8]:
+        self.before("map")
+        content = bytes(self._files[self._handles[handle]].cache[:size])
+        if len(content) < size:
+            raise OSError(errno.EIO, "the file is shorter than it was")
+        return np.frombuffer(content, np.uint8)
+
     def write(self, handle: int, data: Buffer, offset: int) -> int:
         self.before("write")
         file = self._files[self._handles[handle]]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import mmap
 import os
+import weakref
 from pathlib import Path
 from typing import Protocol
 
@@ -37,6 +40,11 @@ class FileSystem(Protocol):
 
     def read_into(self, handle: int, buffer: NDArray[np.uint8], offset: int) -> int:
         """Fill `buffer` from `offset`; return how many bytes there were, fewer only at the end."""
+        ...
+
+    def map(self, handle: int, size: int) -> NDArray[np.uint8]:
+        """The first `size` bytes of a file that never changes again, read-only: u8[size], size > 0. They stay
+        readable when the handle is closed and the file removed. Raises OSError when there are fewer."""
         ...
 
     def write(self, handle: int, data: Buffer, offset: int) -> int:
@@ -96,6 +104,12 @@ class OsFileSystem:
             done += got
         return done
 
+    def map(self, handle: int, size: int) -> NDArray[np.uint8]:
+        # Pages behind the end of a mapped file end the process with SIGBUS when they are read.
+        if self.size(handle) < size:
+            raise OSError(errno.EIO, "the file is shorter than it was")
+        return np.frombuffer(mmap.mmap(handle, size, access=mmap.ACCESS_READ), np.uint8)
+
     def write(self, handle: int, data: Buffer, offset: int) -> int:
         return os.pwrite(handle, data, offset)
 
@@ -137,6 +151,15 @@ class OsFileSystem:
             os.close(handle)
             raise
         return handle
+
+
+class OpenFile:
+    """A file, open for reading for as long as anyone has this object; removed, it stays readable."""
+
+    def __init__(self, files: FileSystem, path: Path) -> None:
+        self.handle = files.open(path)
+        self._close = weakref.finalize(self, files.close, self.handle)
+        self._close.atexit = False
 
 
 def read(files: FileSystem, handle: int, size: int, offset: int) -> NDArray[np.uint8]:

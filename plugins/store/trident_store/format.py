@@ -1,9 +1,10 @@
-"""The bytes of a store, version 1.0: docs/store-format.md in code. Everything is little-endian.
+"""The bytes of a store's log: docs/store-format.md in code. Everything is little-endian.
 
 A store is a folder of segments (`00000000.seg`, …) and a small file `durable`. A segment is one 64-byte
 header, then frames; a frame is a 64-byte header and its payload, a multiple of 64 bytes. `durable` has two
 slots that are written in turns and say how far the log is known to be durable: the *mark*. Before the mark
-nothing may be amiss; after it a crash explains anything, and nothing there was ever acknowledged.
+nothing may be amiss; after it a crash explains anything, and nothing there was ever acknowledged. Version 1.1
+puts tables in the place of the log's first segments (`trident_store.lsm.layout`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from trident_core.dtypes import EVENT, Events
 from trident_core.errors import StoreError
 from trident_core.session import Instrument
 
-VERSION: Final = (1, 0)
+VERSION: Final = (1, 1)  # the greatest that is read; a store without tables is written as 1.0
 RECORD_BYTES: Final = 64  # headers, events, and the alignment of everything
 MAX_FRAME_EVENTS: Final = 4_096
 MAX_FRAME_INSTRUMENTS: Final = 4_096
@@ -47,6 +48,7 @@ class FrameKind(IntEnum):
     SESSION = 2  # JSON object: the session, without its directory; the first frame of a store
     DIRECTORY = 3  # JSON array of `count` instruments that the directory gained: [locate, symbol, details]
     PAD = 4  # zeros up to the next sector: what follows a sync never shares a sector with what was synced
+    TABLES = 5  # in a manifest only: the tables, and where the log goes on
 
 
 class Position(NamedTuple):
@@ -103,9 +105,11 @@ def segment_number(name: str) -> int | None:
     return int(stem) if extension == "seg" and len(stem) == 8 and stem.isascii() and stem.isdigit() else None
 
 
-def encode_position(magic: bytes, store_id: bytes, at: Position) -> bytes:
-    """A segment's header or a mark: 64 bytes."""
-    body = _POSITION.pack(magic, *VERSION, at.segment, store_id, at.ordinal, at.offset, at.last_seq, at.epoch)
+def encode_position(magic: bytes, store_id: bytes, at: Position, minor: int = 0) -> bytes:
+    """A segment's header or a mark: 64 bytes. `minor`: of the format that a reader must know."""
+    body = _POSITION.pack(
+        magic, VERSION[0], minor, at.segment, store_id, at.ordinal, at.offset, at.last_seq, at.epoch
+    )
     return body + _CRC.pack(crc32c(body))
 
 
@@ -123,6 +127,11 @@ def decode_position(magic: bytes, data: bytes) -> tuple[bytes, Position] | None:
             hint="nothing was changed; use the Trident that wrote it",
         )
     return store_id, Position(segment, offset, ordinal, last_seq, epoch)
+
+
+def minor_of(data: bytes) -> int:
+    """The minor version in a record that `decode_position` has accepted."""
+    return int(_POSITION.unpack(data[:60])[2])
 
 
 def encode_frame(store_id: bytes, frame: Frame) -> bytes:

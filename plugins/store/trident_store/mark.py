@@ -14,6 +14,7 @@ from trident_store.format import (
     Position,
     decode_position,
     encode_position,
+    minor_of,
 )
 
 _TRIES: Final = 3
@@ -26,6 +27,7 @@ class Mark(NamedTuple):
     at: Position | None
     bad_slots: tuple[int, ...]
     next_slot: int  # the slot to write next: a bad one, else the older
+    minor: int = 0  # of the format: from 1 on the store has a manifest
 
 
 def read_mark(files: FileSystem, folder: Path, *, forget: bool = False) -> Mark:
@@ -50,23 +52,28 @@ def _read_mark(files: FileSystem, folder: Path, forget: bool) -> Mark:
         slots = [_read_slot(files, handle, slot) for slot in (0, 1)]
     finally:
         files.close(handle)
-    good = [(found[1], found[0], slot) for slot, found in enumerate(slots) if found]
+    good = [(found, slot) for slot, found in enumerate(slots) if found]
     bad = tuple(slot for slot, found in enumerate(slots) if not found)
     if not good:
         return Mark(b"", None, bad, 0)
-    at, store_id, slot = max(good, key=lambda item: (item[0].place, item[0].epoch))
-    return Mark(store_id, at, bad, 1 - slot)
+    (at, minor, store_id), slot = max(good, key=lambda item: (item[0][0].place, item[0][0].epoch, item[0][1]))
+    return Mark(store_id, at, bad, 1 - slot, minor)
 
 
-def _read_slot(files: FileSystem, handle: int, slot: int) -> tuple[bytes, Position] | None:
+def _read_slot(files: FileSystem, handle: int, slot: int) -> tuple[Position, int, bytes] | None:
+    """(position, minor version, store id), or None when the slot does not check."""
     data = read(files, handle, MARK_SLOT_BYTES, slot * MARK_SLOT_BYTES)
     if data[RECORD_BYTES:].any():  # the rest of a slot is zero: a sector that is not was spoiled
         return None
-    return decode_position(MARK_MAGIC, data[:RECORD_BYTES].tobytes())
+    record = data[:RECORD_BYTES].tobytes()
+    found = decode_position(MARK_MAGIC, record)
+    return None if found is None else (found[1], minor_of(record), found[0])
 
 
-def write_slot(files: FileSystem, handle: int, slot: int, store_id: bytes, at: Position) -> None:
+def write_slot(
+    files: FileSystem, handle: int, slot: int, store_id: bytes, at: Position, minor: int = 0
+) -> None:
     """Write one slot and make it durable. Raises OSError."""
-    data = encode_position(MARK_MAGIC, store_id, at).ljust(MARK_SLOT_BYTES, b"\0")
+    data = encode_position(MARK_MAGIC, store_id, at, minor).ljust(MARK_SLOT_BYTES, b"\0")
     write_all(files, handle, data, slot * MARK_SLOT_BYTES)
     files.sync(handle)

@@ -6,19 +6,32 @@ from pathlib import Path
 
 from trident_core.errors import StoreError
 from trident_store.filesystem import FileSystem, write_all
-from trident_store.format import MARK_NAME, Position, encode_frame, pad_frame, segment_name
+from trident_store.format import (
+    MARK_NAME,
+    Position,
+    encode_frame,
+    pad_frame,
+    segment_name,
+    segment_number,
+)
+from trident_store.found import Extent, Survey
+from trident_store.lsm.manifest import Manifest
 from trident_store.mark import write_slot
-from trident_store.survey import Extent, Survey, survey
+from trident_store.survey import survey
+from trident_store.tableset import TableCache, leftovers
 
 
-def recover(files: FileSystem, folder: Path, sector_bytes: int) -> tuple[Survey, Position, int, int]:
-    """Check everything, cut a torn tail off, make the rest durable, begin a new epoch.
+def recover(
+    files: FileSystem, folder: Path, sector_bytes: int, cache: TableCache
+) -> tuple[Survey, Position, int, int]:
+    """Check everything, cut a torn tail off, make the rest durable, begin a new epoch; then remove what
+    nothing refers to.
 
     Returns what was found, the end of the log, and the handles of the last segment and of the mark, which
     are the caller's to close. Raises StoreError when creation was interrupted, DamagedStoreError for damage;
     in both cases nothing was written. OSError when a write fails.
     """
-    found = survey(files, folder, payloads=True, forget=True)
+    found = survey(files, folder, payloads=True, forget=True, cache=cache)
     require_finished(found, folder)
     found.raise_damage()
     mark = found.mark.at
@@ -30,7 +43,7 @@ def recover(files: FileSystem, folder: Path, sector_bytes: int) -> tuple[Survey,
         durable = files.open(folder / MARK_NAME, write=True)
         handles.append(durable)
         for slot in found.mark.bad_slots:  # first, so that never a slot and a tail can be torn at once
-            write_slot(files, durable, slot, found.store_id, mark)
+            write_slot(files, durable, slot, found.store_id, mark, found.mark.minor)
         for tear in found.tears:
             if tear.number == found.end.segment:
                 # Durable before anything is written there: else a crash could bring back what followed the
@@ -49,12 +62,24 @@ def recover(files: FileSystem, folder: Path, sector_bytes: int) -> tuple[Survey,
         files.sync(handle)
         files.sync_directory(folder)
         for slot in (found.mark.next_slot, 1 - found.mark.next_slot):
-            write_slot(files, durable, slot, found.store_id, end)
+            write_slot(files, durable, slot, found.store_id, end, found.mark.minor)
+        remove_leftovers(files, folder, found.manifest)
     except BaseException:
         for each in handles:
             files.close(each)
         raise
     return found, end, handle, durable
+
+
+def remove_leftovers(files: FileSystem, folder: Path, state: Manifest) -> None:
+    """Remove tables, manifests and segments that the state in force does not need. The writer's part only:
+    a reader may have read an older state. Raises OSError."""
+    names = files.list_directory(folder)
+    for name in leftovers(names, state):
+        files.remove(folder / name)
+    for number in sorted(n for n in map(segment_number, names) if n is not None):
+        if number < state.log.segment:
+            files.remove(folder / segment_name(number))
 
 
 def require_finished(found: Survey, folder: Path) -> None:

@@ -27,19 +27,25 @@ from trident_store.format import (
     segment_name,
     segment_number,
 )
+from trident_store.found import Survey
+from trident_store.logfiles import LogFiles
 from trident_store.mark import read_mark
 from trident_store.recovery import require_finished
 from trident_store.snapshot import LogSnapshot
-from trident_store.survey import Survey, survey
+from trident_store.survey import survey
+from trident_store.tables import Table
+from trident_store.tableset import TableCache
 from trident_store.writer import LogWriter
 
 SEGMENT_BYTES: Final = 64 << 20
 SEGMENT_BYTES_MIN: Final = 1 << 10
 SEGMENT_BYTES_MAX: Final = 1 << 40
+_TRIES: Final = 16  # snapshots beside a writer that keeps moving the log into tables
 
 
 class ReferenceStore:
-    """A store in a folder of segments. Contract: `trident_core.contracts.Store`.
+    """A store in a folder of segments, behind tables if another engine made some. Contract:
+    `trident_core.contracts.Store`.
 
     `segment_bytes`: a frame that would make a segment larger than this begins the next one (1 KiB to 1 TiB;
     a frame larger than that stands alone). `sector_bytes`: what a power cut may spoil as a whole, 512 to
@@ -52,6 +58,8 @@ class ReferenceStore:
     whatever would give out data: `session`, `snapshot`, a scan; `verify` and `stats` still work. A reader's
     `recovery` tells the torn tail that it leaves out (a crash's, or a frame being written).
     """
+
+    _table: type[Table] = Table
 
     def __init__(
         self,
@@ -79,6 +87,10 @@ class ReferenceStore:
         self._files: FileSystem = filesystem or OsFileSystem()
         self._frame_events = frame_events
         self._closed = False
+        self._cache = TableCache(self._files, self.path, self._table)
+        self._log_files = LogFiles(self._files, self.path)
+        self._tables: tuple[Table, ...] = ()  # a writer's
+        self._log_start = Position()
         if mode == "read":
             self._view = self._survey()
             self.recovery = _recovery(self._view)
@@ -117,18 +129,18 @@ class ReferenceStore:
 
     def _resume(self, session: Session | None) -> Session:
         try:
-            read_mark(
-                self._files, self.path
-            )  # a format from the future is refused before the lock is touched
+            # A format from the future is refused before the lock is touched.
+            mark = read_mark(self._files, self.path)
             names = self._files.list_directory(self.path)
-            if all(segment_number(name) is None for name in names):
+            if mark.at is None and all(segment_number(name) is None for name in names):
                 raise StoreError(f"{self.path} is not a store", hint="it has no segment (00000000.seg) in it")
-            found = self._writer.resume()
+            found = self._writer.resume(self._cache)
         except (FileNotFoundError, NotADirectoryError):
             raise StoreError(f"there is no store at {self.path}", hint="is the path right?") from None
         except OSError as error:
             raise StoreError(f"cannot open the store {self.path}: {error.strerror or error}") from error
         self.recovery = _recovery(found)
+        self._tables, self._log_start = tuple(found.tables), found.manifest.log
         stored = _session_of(found, self.path)
         if session is None:
             return stored
@@ -177,35 +189,57 @@ class ReferenceStore:
         Raises DamagedStoreError in mode "read"."""
         self._require_open()
         if self.mode == "read":
-            self._view = view = self._survey()
-            session = copy_of(_session_of(view, self.path), view.instruments)
-            return LogSnapshot(self._files, self.path, view.store_id, view.extents, session, view.end)
+            return self._reader_snapshot()
         writer = self._writer
         writer.settle()
         session = copy_of(self._session, writer.recorded)
-        return LogSnapshot(self._files, self.path, writer.store_id, writer.extents, session, writer.end)
+        try:
+            log = self._log_files.part(writer.store_id, self._log_start, writer.extents, writer.end)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        return LogSnapshot(self._tables, log, session)
+
+    def _reader_snapshot(self) -> LogSnapshot:
+        for tries_left in range(_TRIES - 1, -1, -1):
+            self._view = view = self._survey()
+            session = copy_of(_session_of(view, self.path), view.instruments)
+            try:
+                log = self._log_files.part(view.store_id, view.manifest.log, view.extents, view.end)
+            except FileNotFoundError as error:  # a writer has just put a table in its place
+                if not tries_left:
+                    raise self._unreadable(error) from error
+            except OSError as error:
+                raise self._unreadable(error) from error
+            else:
+                break
+        return LogSnapshot(view.tables, log, session)
+
+    def _unreadable(self, error: OSError) -> StoreError:
+        return StoreError(f"cannot read the store {self.path}: {error.strerror or error}")
 
     def verify(self) -> Verification:
         """See `trident_core.contracts.Store.verify`."""
         self._require_open()
         if self.mode != "read":
             self._writer.settle()
-        found = survey(self._files, self.path, payloads=True)
+        found = survey(self._files, self.path, payloads=True, cache=TableCache(self._files, self.path))
         return Verification(found.end.ordinal, found.end.last_seq, found.bytes, found.findings)
 
     def stats(self) -> dict[str, int]:
-        """events, segments, bytes (of the segments), last_seq, durable_events, durable_seq, epoch."""
+        """events, segments, tables, bytes (of both), last_seq, durable_events, durable_seq, epoch."""
         self._require_open()
         if self.mode == "read":
-            end, extents = self._view.end, tuple(self._view.extents)
+            end, extents, tables = self._view.end, tuple(self._view.extents), tuple(self._view.tables)
             durable = self._view.mark.at or Position()
         else:
             self._writer.settle()
             end, extents, durable = self._writer.end, self._writer.extents, self._writer.durable
+            tables = self._tables
         return {
             "events": end.ordinal,
             "segments": len(extents),
-            "bytes": sum(extent.end for extent in extents),
+            "tables": len(tables),
+            "bytes": sum(extent.end for extent in extents) + sum(table.entry.nbytes for table in tables),
             "last_seq": end.last_seq,
             "durable_events": durable.ordinal,
             "durable_seq": durable.last_seq,
@@ -236,7 +270,7 @@ class ReferenceStore:
     # -- small things --
 
     def _survey(self) -> Survey:
-        found = survey(self._files, self.path, payloads=False)
+        found = survey(self._files, self.path, payloads=False, cache=self._cache)
         require_finished(found, self.path)
         return found
 

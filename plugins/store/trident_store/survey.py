@@ -4,21 +4,23 @@ A place that does not check is a *torn tail* when it lies behind the mark, in th
 are unreadable rather than contradictory: a crash explains it, and nothing there was acknowledged. Everything
 else is damage. When one slot of the mark does not check, nothing is a torn tail: a slot is written only while
 nothing else is, so a crash spoils the one or the other.
+
+When the mark says that there are tables (format 1.1), these come first; the walk begins where the manifest
+says that the log goes on behind them.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from trident_core.contracts import Finding
 from trident_core.dtypes import EVENT
 from trident_core.errors import DamagedStoreError, StoreError, UsageError
-from trident_core.session import Directory, Instrument, Session
+from trident_core.session import Directory, Session
 from trident_store.filesystem import FileSystem, read
 from trident_store.format import (
     FRAME_MAGIC,
@@ -37,82 +39,60 @@ from trident_store.format import (
     segment_number,
     seq_problem,
 )
+from trident_store.found import Extent, Survey, Tear
+from trident_store.lsm.manifest import Manifest, read_manifest
 from trident_store.mark import Mark, read_mark
+from trident_store.tables import finding_of
+from trident_store.tableset import TableCache, TableSet, look_at_tables
 
 _WINDOW: Final = 1 << 20  # bytes read at a time when looking for the next frame after damage
+_TRIES: Final = 16  # walks beside a writer that keeps moving the log into tables
 
 
-class Extent(NamedTuple):
-    """The valid bytes of one segment, its header included."""
-
-    number: int
-    end: int
-
-
-class Tear(NamedTuple):
-    """Bytes behind the valid prefix that a crash explains. `offset` 0: the whole segment."""
-
-    number: int
-    offset: int
-    size: int
-
-
-@dataclass(slots=True)
-class Survey:
-    """What a walk found. `end` is where the valid prefix ends; `session` is None when it cannot be read."""
-
-    store_id: bytes
-    mark: Mark
-    end: Position = field(default_factory=Position)
-    extents: list[Extent] = field(default_factory=list)
-    session: Session | None = None
-    instruments: dict[int, Instrument] = field(default_factory=dict)
-    tears: list[Tear] = field(default_factory=list)
-    bytes: int = 0
-    findings: list[Finding] = field(default_factory=list)
-    unfinished: bool = False  # creation was interrupted: no mark, no events
-
-    @property
-    def torn_bytes(self) -> int:
-        return sum(tear.size for tear in self.tears)
-
-    def raise_damage(self) -> None:
-        """Raise for the first error found; do nothing when there is none."""
-        for finding in self.findings:
-            if finding.severity == "error":
-                raise damage(finding)
-
-
-def damage(finding: Finding) -> DamagedStoreError:
-    return DamagedStoreError(
-        finding.problem,
-        file=finding.file,
-        offset=finding.offset,
-        first=finding.first,
-        last=finding.last,
-        hint="`trident verify` lists everything that is wrong with the store",
-    )
-
-
-def survey(files: FileSystem, folder: Path, *, payloads: bool, forget: bool = False) -> Survey:
-    """Walk the whole store. With `payloads` every byte is checked; without, event payloads before the mark
-    are left for the scan that reads them. `forget`: read mark and last segment from disk, not from the cache.
+def survey(
+    files: FileSystem, folder: Path, *, payloads: bool, forget: bool = False, cache: TableCache | None = None
+) -> Survey:
+    """Walk the whole store. With `payloads` every byte is checked; without, the events in tables and in the
+    log before the mark are left for the scan that reads them. `forget`: read mark and last segment from disk,
+    not from the page cache. `cache`: keeps tables open from one walk to the next.
 
     Raises StoreError when the folder is not a store, cannot be read, or has another format version.
     """
+    cache = cache or TableCache(files, folder)
     try:
-        mark = read_mark(files, folder, forget=forget)
-        numbers = sorted(n for n in map(segment_number, files.list_directory(folder)) if n is not None)
-        if not numbers and mark.at is None:
-            raise StoreError(f"{folder} is not a store", hint="it has no segment (00000000.seg) in it")
-        walk = _Walk(files, folder, mark, payloads, forget)
-        for number in numbers:
-            walk.segment(number, last=number == numbers[-1])
-        return walk.finish()
+        for _ in range(_TRIES):
+            found = _walk(files, folder, payloads, forget, cache)
+            # A writer beside may have put tables in the place of segments since mark and manifest were read.
+            if not found.damaged or _state_now(files, folder) == (found.mark.minor, found.manifest.place):
+                break
+        return found
     except (FileNotFoundError, NotADirectoryError):
         raise StoreError(f"there is no store at {folder}", hint="is the path right?") from None
     except OSError as error:
         raise StoreError(f"cannot read the store {folder}: {error.strerror or error}") from error
+
+
+def _state_now(files: FileSystem, folder: Path) -> tuple[int, tuple[int, int]]:
+    """(minor version, place of the manifest's newest record)."""
+    mark = read_mark(files, folder)
+    state = read_manifest(files, folder, mark.store_id) if mark.minor else Manifest()
+    return mark.minor, state.place if isinstance(state, Manifest) else (0, 0)
+
+
+def _walk(files: FileSystem, folder: Path, payloads: bool, forget: bool, cache: TableCache) -> Survey:
+    mark = read_mark(files, folder, forget=forget)
+    tables = TableSet()
+    if mark.minor:
+        tables = look_at_tables(files, folder, mark.store_id, cache, every_byte=payloads)
+    first = tables.manifest.log.segment
+    found = sorted(n for n in map(segment_number, files.list_directory(folder)) if n is not None)
+    numbers = [n for n in found if n >= first]  # the others are in tables, and about to be removed
+    if not found and mark.at is None:
+        raise StoreError(f"{folder} is not a store", hint="it has no segment (00000000.seg) in it")
+    walk = _Walk(files, folder, mark, tables, payloads, forget)
+    for number in numbers:
+        walk.segment(number, last=number == numbers[-1])
+    return walk.finish()
 
 
 class _BrokenError(Exception):
@@ -126,15 +106,39 @@ class _BrokenError(Exception):
 class _Walk:
     """The state of a walk: `here` is the place reached, `lost` says that its ordinal is not known."""
 
-    def __init__(self, files: FileSystem, folder: Path, mark: Mark, payloads: bool, forget: bool) -> None:
+    def __init__(
+        self, files: FileSystem, folder: Path, mark: Mark, tables: TableSet, payloads: bool, forget: bool
+    ) -> None:
         self.files, self.folder, self.payloads, self.forget = files, folder, payloads, forget
-        self.survey = Survey(mark.store_id, mark)
-        self.here = Position()
-        self.next_number = 0
+        self.survey = Survey(mark.store_id, mark, manifest=tables.manifest, tables=tables.tables)
+        self.here = self.start = tables.manifest.log
+        self.next_number = self.start.segment
         self.sound = True  # nothing was amiss so far: `here` is the end of the valid prefix
         self.lost: Finding | None = None  # damage whose last ordinal the next readable header will tell
         self.mark_met = False
         self.events_met = False
+        self.behind_tables(tables)
+
+    def behind_tables(self, tables: TableSet) -> None:
+        """Begin where the tables end."""
+        result, start = self.survey, self.start
+        result.bytes = tables.bytes
+        result.findings = list(tables.findings)
+        if tables.tables:
+            last = tables.tables[-1].entry
+            result.end = Position(0, 0, last.end_ordinal, last.last_seq)
+            try:
+                result.session = tables.tables[-1].session
+                result.instruments = dict(result.session.directory.as_mapping())
+            except DamagedStoreError as error:
+                result.findings.append(finding_of(error))
+        self.sound = not result.findings
+        mark = result.mark.at
+        if self.sound and start.segment:
+            # Where the segment before the log's first one ended, a mark may still stand.
+            result.end = start._replace(segment=start.segment - 1)
+            if mark is not None and mark.place == result.end.place:
+                self.meet_mark(mark, start)
 
     # -- segments --
 
@@ -168,7 +172,8 @@ class _Walk:
         name, mark = segment_name(number), self.survey.mark.at
         found = decode_position(SEGMENT_MAGIC, read(self.files, handle, RECORD_BYTES, 0).tobytes())
         if found is None:
-            if last and self.tearable() and mark is not None and number > mark.segment:
+            torn = last and self.tearable() and mark is not None and number > mark.segment
+            if torn and number > self.start.segment:  # that one was durable before it was the log's first
                 self.survey.tears.append(Tear(number, 0, size))
                 return False
             self.error(name, 0, "the segment's header does not check", lost=True)
@@ -257,11 +262,12 @@ class _Walk:
         self.survey.extents[-1] = Extent(frame.segment, self.here.offset)
         mark = self.survey.mark.at
         if mark is not None and self.here.place == mark.place:
-            self.mark_met = True
-            if (self.here.ordinal, self.here.last_seq) != (mark.ordinal, mark.last_seq):
-                self.error(
-                    MARK_NAME, 0, f"the mark counts {mark.ordinal} events where there are {self.here.ordinal}"
-                )
+            self.meet_mark(mark, self.here)
+
+    def meet_mark(self, mark: Position, here: Position) -> None:
+        self.mark_met = True
+        if (here.ordinal, here.last_seq) != (mark.ordinal, mark.last_seq):
+            self.error(MARK_NAME, 0, f"the mark counts {mark.ordinal} events where there are {here.ordinal}")
 
     def skip(self, handle: int, size: int, broken: _BrokenError) -> bool:
         """Record damage and go on behind it; False when nothing readable follows in this segment."""
@@ -324,6 +330,8 @@ class _Walk:
 
     def finish(self) -> Survey:
         """Judge the end of the log against the mark."""
+        if 0 < self.start.segment == self.next_number:
+            self.error(segment_name(self.next_number), 0, "the log's first segment has gone", lost=True)
         result, mark, end = self.survey, self.survey.mark.at, self.survey.end
         if mark is None:
             result.unfinished = not self.events_met and self.next_number <= 1

@@ -29,9 +29,10 @@ from trident_store.format import (
     pad_frame,
     segment_name,
 )
+from trident_store.found import Extent, Survey
 from trident_store.mark import write_slot
 from trident_store.recovery import recover
-from trident_store.survey import Extent, Survey
+from trident_store.tableset import TableCache
 
 
 class _Log(NamedTuple):
@@ -57,12 +58,13 @@ class LogWriter:
 
     def __init__(self, files: FileSystem, folder: Path, segment_bytes: int, sector_bytes: int) -> None:
         self.store_id = b""
+        self.minor = 0  # of the format, in what is written: 1 when the store has tables
         self.durable = Position()  # what the newest mark says
         self.recorded: dict[int, Instrument] = {}
         self.sync_failure = ""  # why nothing can be made durable any more
         self._write_failure = ""  # why nothing can be appended any more
         self._files, self._folder = files, folder
-        self._segment_bytes, self._sector_bytes = segment_bytes, sector_bytes
+        self._segment_bytes, self.sector_bytes = segment_bytes, sector_bytes
         self._handles: list[int] = []
         self._pending: _Pending | None = None
         self._staging = np.empty(0, np.uint8)  # the frame being written; the caller's array may change
@@ -119,12 +121,12 @@ class LogWriter:
         files.sync_directory(folder)
         self.durable = self._log.end
 
-    def resume(self) -> Survey:
+    def resume(self, cache: TableCache) -> Survey:
         """Lock and recover a store; return what was found. Raises StoreError, OSError."""
         self._handles.append(self._files.lock(self._folder / LOCK_NAME))
-        found, end, handle, self._mark = recover(self._files, self._folder, self._sector_bytes)
+        found, end, handle, self._mark = recover(self._files, self._folder, self.sector_bytes, cache)
         self._handles += [handle, self._mark]
-        self.store_id = found.store_id
+        self.store_id, self.minor = found.store_id, found.mark.minor
         self._log = _Log(handle, end, tuple(found.extents[:-1]))
         self.durable = end
         self.recorded = dict(found.instruments)
@@ -184,6 +186,28 @@ class LogWriter:
                 self._files.sync(self._log.handle)
                 self._set_mark(self._log.end)
 
+    def begin_segment(self) -> None:
+        """Seal the segment being written, unless nothing is in it, and begin the next. Raises StoreError."""
+        self.require_writable()
+        self.settle()
+        if self._mark_open:
+            self.sync()
+        if self._log.end.offset > self.sector_bytes + RECORD_BYTES:
+            self._rotate()
+
+    def upgrade(self, minor: int) -> None:
+        """Have both slots of the mark say that a reader must know this minor version. Raises StoreError."""
+        self.minor = minor
+        self.sync()
+        with self._guard("a sync", sync=True):
+            for _ in (0, 1):
+                self._set_mark(self._log.end)
+
+    def drop_sealed(self, before: int) -> None:
+        """Forget the sealed segments below this number: tables have taken their place."""
+        kept = tuple(extent for extent in self._log.sealed if extent.number >= before)
+        self._log = self._log._replace(sealed=kept)
+
     def release(self) -> None:
         """Close all handles, the lock's too. Idempotent."""
         handles, self._handles = self._handles, []
@@ -196,7 +220,7 @@ class LogWriter:
         instruments: tuple[Instrument, ...] = (),
     ) -> None:  # fmt: skip
         end = self._log.end
-        if end.offset > self._sector_bytes and end.offset + RECORD_BYTES + len(payload) > self._segment_bytes:
+        if end.offset > self.sector_bytes and end.offset + RECORD_BYTES + len(payload) > self._segment_bytes:
             self._rotate()
             end = self._log.end
         frame = Frame(
@@ -215,7 +239,7 @@ class LogWriter:
 
     def _pad(self) -> None:
         """Fill the sector. Later writes may spoil only sectors in which nothing is acknowledged."""
-        pad = pad_frame(self._log.end, self._sector_bytes)
+        pad = pad_frame(self._log.end, self.sector_bytes)
         if pad is not None:
             self._write(*pad)
 
@@ -249,9 +273,9 @@ class LogWriter:
         handle = self._files.open(self._folder / segment_name(number), write=True, create=True)
         self._handles.append(handle)
         start = before._replace(segment=number)
-        data = encode_position(SEGMENT_MAGIC, self.store_id, start)
+        data = encode_position(SEGMENT_MAGIC, self.store_id, start, self.minor)
         start = start._replace(offset=RECORD_BYTES)
-        pad = pad_frame(start, self._sector_bytes)
+        pad = pad_frame(start, self.sector_bytes)
         if number and pad is not None:  # the first segment's first frame is the session's
             data += encode_frame(self.store_id, pad[0]) + pad[1]
             start = pad[0].after()
@@ -262,7 +286,7 @@ class LogWriter:
 
     def _set_mark(self, end: Position) -> None:
         self._mark_open = True
-        write_slot(self._files, self._mark, self._slot, self.store_id, end)
+        write_slot(self._files, self._mark, self._slot, self.store_id, end, self.minor)
         self.durable, self._slot = end, 1 - self._slot
         self._mark_open = False
 

@@ -1,4 +1,4 @@
-"""The engine `lsm`. Its log is the reference's, file for file (docs/store-format.md)."""
+"""The engine `lsm`: the reference's log, and tables that take its place (docs/store-format.md)."""
 
 from __future__ import annotations
 
@@ -7,22 +7,28 @@ from pathlib import Path
 
 from trident_core.contracts import Verification
 from trident_core.dtypes import Events
-from trident_core.errors import StoreError
+from trident_core.errors import StoreError, UsageError
 from trident_core.session import Session
 from trident_store.filesystem import FileSystem
-from trident_store.format import MAX_FRAME_EVENTS, SECTOR_BYTES
+from trident_store.format import MAX_FRAME_EVENTS, SECTOR_BYTES, Position
+from trident_store.found import Extent
 from trident_store.lsm.background import Background
 from trident_store.lsm.commit import CommitClock, CommitPolicy
+from trident_store.lsm.layout import MINOR, Shape
+from trident_store.lsm.maintenance import Home, Maintenance, Settings
 from trident_store.reference import SEGMENT_BYTES, ReferenceStore
 from trident_store.snapshot import LogSnapshot
+from trident_store.tables import Table
 
 
 class LsmStore(ReferenceStore):
-    """A store in a folder of segments. Contract: `trident_core.contracts.Store`.
+    """A store in a folder of tables and segments. Contract: `trident_core.contracts.Store`.
 
     Options, besides the reference's: `commit` ("never", "always", "group", "interval"), `commit_events`,
-    `commit_bytes`, `commit_seconds`: when to sync without being asked (`CommitPolicy`). `background`: False
-    does in the caller's thread, when it appends, what a thread of the store's own would do.
+    `commit_bytes`, `commit_seconds`: when to sync without being asked (`CommitPolicy`). `tables`: whether
+    sealed segments become tables; `fanout`, `table_events`, `compaction_bytes_per_s`, `shape`: how
+    (`Settings`). `background`: False does in the caller's thread, at the end of `append`, what a thread of
+    the store's own would do.
 
     Raises what the reference raises; UsageError for a wrong option.
     """
@@ -42,27 +48,54 @@ class LsmStore(ReferenceStore):
         commit_events: int = 4_096,
         commit_bytes: int = 1 << 20,
         commit_seconds: float = 1.0,
+        tables: bool = True,
+        fanout: int = 8,
+        table_events: int = 1 << 23,
+        compaction_bytes_per_s: int = 0,
+        shape: Shape | None = None,
         background: bool = True,
     ) -> None:
         self._clock = CommitClock(CommitPolicy(commit, commit_events, commit_bytes, commit_seconds))
+        settings = Settings(segment_bytes, fanout, table_events, compaction_bytes_per_s, shape or Shape())
+        settings.check()
         self._lock = threading.RLock()  # of the writer's state; held while it writes
-        self._background = Background("trident-lsm", self._step) if background else None
+        self._maintenance: Maintenance | None = None
+        self._timer = Background("trident-lsm-commit", self._commit_in_time) if background else None
+        self._worker = Background("trident-lsm-tables", self._work) if background else None
         super().__init__(
             path, mode, session,
             segment_bytes=segment_bytes, sector_bytes=sector_bytes, frame_events=frame_events,
             store_id=store_id, filesystem=filesystem,
         )  # fmt: skip
+        if tables and mode != "read":
+            home = Home(self._state, self._upgrade, self._install)
+            self._maintenance = Maintenance(
+                self._files,
+                self.path,
+                self._writer,
+                self._session,
+                self._cache,
+                self._log_files,
+                home,
+                settings,
+            )
+            self._maintain()
+
+    # -- the contract --
 
     def append(self, events: Events) -> int:
         """See `ReferenceStore.append`. Syncs when the commit policy says so: with "always", what is appended
-        is durable when this returns."""
+        is durable when this returns. Never waits for tables, unless `background` is False."""
         with self._lock:
             last_seq = super().append(events)
             if self._clock.waiting(self._writer.end.ordinal - self._writer.durable.ordinal):
                 self.sync()
-            elif self._background is not None and self._clock.policy.timed:
-                self._background.wake()
-            return last_seq
+            elif self._timer is not None and self._clock.policy.timed:
+                self._timer.wake()
+            sealed = len(self._writer.extents) > 1
+        if sealed:
+            self._maintain()
+        return last_seq
 
     def sync(self) -> int:
         """See `ReferenceStore.sync`."""
@@ -82,25 +115,99 @@ class LsmStore(ReferenceStore):
             return super().verify()
 
     def stats(self) -> dict[str, int]:
-        """See `ReferenceStore.stats`."""
+        """As of `ReferenceStore.stats`; a writer's also: flushed_bytes and compacted_bytes, written to tables
+        since it was opened; maintenance_failed, 1 when no more are made (see `maintenance_failure`)."""
         with self._lock:
-            return super().stats()
+            figures = super().stats()
+        if self._maintenance is not None:
+            figures["flushed_bytes"] = self._maintenance.flushed_bytes
+            figures["compacted_bytes"] = self._maintenance.compacted_bytes
+            figures["maintenance_failed"] = int(bool(self._maintenance.failure))
+        return figures
 
     def close(self) -> None:
-        """See `ReferenceStore.close`."""
-        if self._background is not None:
-            self._background.stop()
+        """See `ReferenceStore.close`. A flush under way is finished, a compaction given up."""
+        if self._maintenance is not None:
+            self._maintenance.stopping = True
+        for thread in (self._timer, self._worker):
+            if thread is not None:
+                thread.stop()
         with self._lock:
+            if self._maintenance is not None:
+                self._maintenance.close()
             super().close()
 
-    def _step(self) -> float | None:
-        """What the thread does: syncs in time. A failure shows at the next call of the store."""
+    # -- tables --
+
+    @property
+    def maintenance_failure(self) -> str:
+        """Why no more tables are made; empty when nothing is amiss. The log goes on without them."""
+        return self._maintenance.failure if self._maintenance is not None else ""
+
+    def flush(self) -> None:
+        """Put everything that was appended into tables, in this thread. Raises StoreError when the disk
+        refuses, UsageError for a store opened for reading or without tables."""
+        maintenance = self._require_tables()
         with self._lock:
-            left = self._clock.seconds_left()
-            if left == 0 and not self._closed:
+            self._writer.begin_segment()
+        while maintenance.step(compact=False):
+            pass
+        self._raise_failure()
+
+    def compact(self) -> None:
+        """Merge tables until no level has enough of them, in this thread. Raises as `flush` does."""
+        maintenance = self._require_tables()
+        while maintenance.step():
+            pass
+        self._raise_failure()
+
+    def _require_tables(self) -> Maintenance:
+        self._require_writer()
+        if self._maintenance is None:
+            raise UsageError("this store was opened with tables=False")
+        return self._maintenance
+
+    def _raise_failure(self) -> None:
+        if self.maintenance_failure:
+            raise StoreError(
+                f"{self.path}: no more tables are made: {self.maintenance_failure}",
+                hint="the log has everything; see to the disk and open the store again",
+            )
+
+    def _maintain(self) -> None:
+        if self._maintenance is None:
+            return
+        if self._worker is not None:
+            self._worker.wake()
+        else:
+            while self._maintenance.step():
+                pass
+
+    # -- what the threads do; a failure shows at the next call of the store --
+
+    def _commit_in_time(self) -> float | None:
+        with self._lock:
+            if self._clock.seconds_left() == 0 and not self._closed:
                 try:
                     self.sync()
                 except StoreError:
                     return None
-                return self._clock.seconds_left()
-            return left
+            return self._clock.seconds_left()
+
+    def _work(self) -> float | None:
+        return 0.0 if self._maintenance is not None and self._maintenance.step() else None
+
+    # -- what maintenance needs --
+
+    def _state(self) -> tuple[tuple[Extent, ...], tuple[Table, ...], Position]:
+        with self._lock:
+            return self._writer.extents[:-1], self._tables, self._log_start
+
+    def _upgrade(self) -> None:
+        with self._lock:
+            self._writer.upgrade(MINOR)
+
+    def _install(self, tables: tuple[Table, ...], log: Position) -> None:
+        with self._lock:
+            self._tables, self._log_start = tables, log
+            self._writer.drop_sealed(log.segment)

@@ -1,0 +1,334 @@
+"""Tables: against the reference in any order of operations, under bit rot, beside readers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trident_core.dtypes import EVENT, Events
+from trident_core.errors import DamagedStoreError, StoreError, UsageError
+from trident_core.session import Instrument, Session
+from trident_store import tables
+from trident_store.crashcheck import PATH, make_events, read_all
+from trident_store.crashmodel import CrashFileSystem, Disk
+from trident_store.lsm.engine import LsmStore
+from trident_store.lsm.layout import Shape
+from trident_store.reference import ReferenceStore
+
+TINY = {"segment_bytes": 2_048, "sector_bytes": 512, "frame_events": 4}
+
+
+def wild(rng: np.random.Generator, count: int, last_seq: int) -> Events:
+    """Any bytes at all, but few locates, references and types, and a `seq` that grows."""
+    events = np.frombuffer(rng.bytes(count * 64), EVENT).copy()
+    events["seq"] = last_seq + np.cumsum(rng.integers(1, 1 << int(rng.integers(1, 30)), count)).astype(
+        np.uint64
+    )
+    events["locate"] = rng.choice([0, 1, 2, 5, 70_000, 2**32 - 1], count)
+    events["ref"] = rng.choice(np.array([0, 1, 2, 3, 1 << 40, 2**64 - 1], np.uint64), count)
+    events["ref2"] = rng.choice(np.array([0, 1, 2, 9, 2**64 - 1], np.uint64), count)
+    events["type"] = rng.choice(list(b"AUEDX\x00\xff"), count)
+    if rng.random() < 0.5:
+        events["ts"] = np.sort(events["ts"] >> np.uint64(20))
+    return events
+
+
+def check_reads(rng: np.random.Generator, snapshot: Any, model: Events) -> None:
+    """A few scans and look-ups against numpy."""
+    assert (snapshot.count, snapshot.last_seq) == (len(model), int(model["seq"][-1]) if len(model) else 0)
+    for _ in range(4):
+        where: dict[str, Any] = {"batch": int(rng.integers(1, 50))}
+        keep = np.ones(len(model), bool)
+        for column in ("seq", "ts"):
+            if len(model) and rng.random() < 0.4:
+                low, high = sorted(int(each) for each in rng.choice(model[column], 2))
+                where[column] = (low if rng.random() < 0.8 else None, high if rng.random() < 0.8 else None)
+                if where[column][0] is not None:
+                    keep &= model[column] >= np.uint64(low)
+                if where[column][1] is not None:
+                    keep &= model[column] <= np.uint64(high)
+        if rng.random() < 0.5:
+            where["locates"] = [int(each) for each in rng.choice([0, 1, 5, 6, 2**32 - 1], rng.integers(0, 4))]
+            keep &= np.isin(model["locate"], where["locates"])
+        if rng.random() < 0.5:
+            where["types"] = bytes(rng.choice(list(b"AUEq\xff"), rng.integers(0, 4)).tolist())
+            keep &= np.isin(model["type"], list(where["types"]))
+        got = b"".join(events.tobytes() for events in snapshot.scan(**where))
+        assert got == model[keep].tobytes(), where
+    for ref in (0, 1, 2, 3, 9, 10, 1 << 40, 2**64 - 1):
+        named = (model["ref"] == np.uint64(ref)) | (
+            (model["ref2"] == np.uint64(ref)) & (model["type"] == ord("U"))
+        )
+        expected = model[named] if ref else model[:0]
+        assert snapshot.get(ref).tobytes() == expected.tobytes(), ref
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_order_of_operations_gives_what_was_appended(seed: int) -> None:
+    """Append, sync, flush, compact, reopen by either engine, read by either engine; old snapshots stay."""
+    rng = np.random.default_rng(seed)
+    files = CrashFileSystem(exists=False)
+    shape = Shape(int(rng.integers(1, 9)), int(rng.integers(1, 9)), int(rng.integers(1, 9)))
+    options: dict[str, Any] = {"filesystem": files, **TINY}
+    mine = {"fanout": int(rng.integers(2, 4)), "shape": shape, "background": False, "table_events": 300}
+    store: Any = LsmStore(PATH, "create", Session(), **mine, **options)
+    model, symbols = np.empty(0, EVENT), 0
+    kept: list[tuple[Any, int]] = []
+    for _ in range(50):
+        action = rng.choice(["append", "append", "append", "sync", "flush", "reopen", "look", "snapshot"])
+        if action == "append":
+            if rng.random() < 0.3:
+                symbols += 1
+                store.session.directory.put(Instrument(symbols, f"SYM{symbols}"))
+            new = wild(rng, int(rng.integers(0, 40)), int(model["seq"][-1]) if len(model) else 0)
+            model = np.concatenate([model, new])
+            assert store.append(new) == (int(model["seq"][-1]) if len(model) else 0)
+        elif action == "sync":
+            store.sync()
+        elif action == "flush" and isinstance(store, LsmStore):
+            store.flush()
+        elif action == "reopen":
+            store.close()
+            if rng.random() < 0.3:
+                store = ReferenceStore(PATH, "append", **options)
+            else:
+                store = LsmStore(PATH, "append", **mine, **options)
+            assert len(store.session.directory) == symbols
+        elif action == "look":
+            engine = rng.choice([LsmStore, ReferenceStore])
+            reader = engine(PATH, "read", filesystem=files)
+            check_reads(rng, reader.snapshot(), model)
+            assert reader.verify().findings == []
+        elif action == "snapshot":
+            kept.append((store.snapshot(), len(model)))
+        assert getattr(store, "maintenance_failure", "") == ""
+    for snapshot, count in kept:
+        assert b"".join(each.tobytes() for each in snapshot.scan()) == model[:count].tobytes()
+    store.close()
+    with LsmStore(PATH, "append", **mine, **options) as again:
+        again.flush()
+        check_reads(rng, again.snapshot(), model)
+        assert again.stats()["tables"] > 0
+        assert again.verify().findings == []
+
+
+def test_the_session_and_its_whole_directory_survive_the_segments(lsm_opener: Any) -> None:
+    files = CrashFileSystem(exists=False)
+    session = Session(venue="XBOS")
+    store = lsm_opener("create", session, files)
+    for i in range(40):
+        session.directory.put(Instrument(i, f"S{i}", {"lot": i}))
+        store.append(make_events(i, 1))
+    session.directory.put(Instrument(3, "RENAMED"))
+    store.append(make_events(40, 60))
+    store.flush()
+    store.close()
+    assert "00000000.seg" not in files.visible()
+    for engine in (LsmStore, ReferenceStore):
+        assert engine(PATH, "read", filesystem=files).session == session
+    again = lsm_opener("append", None, files)
+    assert again.session == session
+
+
+# -- bit rot --
+
+
+def _outcome(engine: Any, disk: Disk, expected: Events) -> tuple[str, str]:
+    """What a reader (in `verify` and in its data) and a writer say of a disk: "exact" or "refused"; anything
+    else is an AssertionError."""
+    sound = False
+    try:
+        reader = engine(PATH, "read", filesystem=CrashFileSystem(disk))
+        sound = reader.verify().ok
+        snapshot = reader.snapshot()
+        for ref in range(3, 90, 7):
+            named = (expected["ref"] == ref) | ((expected["ref2"] == ref) & (expected["type"] == ord("U")))
+            assert snapshot.get(ref).tobytes() == expected[named].tobytes(), f"get({ref}) is wrong"
+        assert read_all(reader).tobytes() == expected.tobytes(), "a scan is wrong"
+        assert snapshot.session.directory.symbol(1) == "SYM1"
+    except StoreError:
+        assert not sound, "verify calls sound what cannot be read"
+    reading = "exact" if sound else "refused"
+    files = CrashFileSystem(disk)
+    try:
+        writer = engine(PATH, "append", filesystem=files, **TINY)
+    except StoreError:
+        assert {**files.visible(), "lock": b""} == {"lock": b"", **disk}, "a refused store was changed"
+        return reading, "refused"
+    assert writer.recovery.events == len(expected)
+    assert read_all(writer).tobytes() == expected.tobytes(), "a writer's scan is wrong"
+    return reading, "exact"
+
+
+def _flips(engine: Any, disk: Disk, step: int, names: list[str] | None = None) -> dict[str, int]:
+    """Flip a bit in every `step`th byte of all files (or these); how often both refused, by kind of file."""
+    expected = make_events(0, 46)
+    refused: dict[str, int] = {}
+    for name in names or disk:
+        content = disk[name]
+        for offset in range(0, len(content), step):
+            changed = bytearray(content)
+            changed[offset] ^= 1 << (offset % 8)
+            try:
+                both = _outcome(engine, disk | {name: bytes(changed)}, expected)
+            except AssertionError as error:
+                raise AssertionError(f"{name} at {offset}: {error}") from None
+            kind = name.rpartition(".")[2]
+            refused[kind] = refused.get(kind, 0) + (both == ("refused", "refused"))
+            if kind == "tab":
+                assert both == ("refused", "refused"), f"{name} at {offset}: {both}"
+    return refused
+
+
+@pytest.fixture
+def rotting(lsm_disk_after: Any) -> Disk:
+    """Two levels of tables, a manifest of several records, a segment; all of it acknowledged."""
+    disk: Disk = lsm_disk_after("a30 s a16 s")
+    disk.pop("lock")
+    assert len([name for name in disk if name.endswith(".tab")]) >= 2
+    return disk
+
+
+@pytest.mark.parametrize("engine", [LsmStore, ReferenceStore])
+def test_no_flipped_bit_gives_wrong_data(engine: Any, rotting: Disk) -> None:
+    refused = _flips(engine, rotting, step=67)
+    assert refused["tab"] > 50
+    assert refused["seg"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", [LsmStore, ReferenceStore])
+def test_no_flipped_bit_in_any_byte_gives_wrong_data(engine: Any, rotting: Disk) -> None:
+    _flips(engine, rotting, step=1)
+
+
+@pytest.mark.parametrize("engine", [LsmStore, ReferenceStore])
+def test_files_that_are_cut_lost_or_swapped_are_told(engine: Any, rotting: Disk, lsm_disk_after: Any) -> None:
+    expected = make_events(0, 46)
+    other = lsm_disk_after("a30 s a16 s r")
+    for name, content in rotting.items():
+        changes: list[bytes | None] = [
+            None,
+            b"",
+            content[: len(content) // 2],
+            content[:-1],
+            content + bytes(64),
+        ]
+        changes += [each for each in rotting.values() if each != content]
+        if name in other and other[name] != content:
+            changes.append(other[name])
+        for change in changes:
+            disk = {key: value for key, value in rotting.items() if key != name}
+            if change is not None:
+                disk[name] = change
+            both = _outcome(engine, disk, expected)
+            if name.endswith(".tab"):
+                assert both == ("refused", "refused")
+
+
+@pytest.mark.parametrize("check", ["check_column", "check_window", "check_page"])
+def test_the_flips_catch_a_crc_that_is_not_checked(
+    rotting: Disk, monkeypatch: pytest.MonkeyPatch, check: str
+) -> None:
+    monkeypatch.setattr(tables.Table, check, lambda self, *args: None)
+    tables_only = {name: content for name, content in rotting.items() if name.endswith(".tab")}
+    with pytest.raises((AssertionError, IndexError)):
+        _flips(LsmStore, rotting, step=31, names=list(tables_only))
+
+
+def test_damage_in_a_table_is_told_by_file_offset_and_events(rotting: Disk) -> None:
+    name = min(name for name in rotting if name.endswith(".tab"))
+    changed = bytearray(rotting[name])
+    changed[64 + 8] ^= 1
+    files = CrashFileSystem(rotting | {name: bytes(changed)})
+    reader = LsmStore(PATH, "read", filesystem=files)
+    told = rf"block 0 does not check: {name} at offset \d+, events \d+ to \d+"
+    with pytest.raises(DamagedStoreError, match=told):
+        read_all(reader)
+    (finding,) = reader.verify().findings
+    assert finding.file == name
+    assert 64 <= finding.offset < 64 + 4 * 64
+    assert finding.last is not None
+    assert 0 < finding.last - finding.first < 30
+
+
+# -- readers beside a writer --
+
+
+def test_snapshots_survive_flush_compaction_and_close(lsm_opener: Any, same: Any) -> None:
+    files = CrashFileSystem(exists=False)
+    store = lsm_opener("create", Session(), files)
+    reader = None
+    kept = []
+    for first in range(0, 200, 10):
+        store.append(make_events(first, 10))
+        reader = reader or lsm_opener("read", None, files)
+        kept += [(store.snapshot(), first + 10), (reader.snapshot(), first + 10)]
+    store.flush()
+    store.compact()
+    store.close()
+    for snapshot, count in kept:
+        assert same(snapshot.scan(), make_events(0, count))
+        assert same(snapshot.get(10), make_events(1, 1))
+
+
+def test_a_reader_in_the_middle_of_every_step(lsm_opener: Any, same: Any) -> None:
+    """At each change to the disk a reader sees all that was synced, and what it sees is a prefix."""
+    files = CrashFileSystem(exists=False)
+    store = lsm_opener("create", Session(), files)
+    store.append(make_events(0, 1))
+    synced, seen = 0, 0
+    long_lived = lsm_opener("read", None, files)
+
+    def look() -> None:
+        nonlocal seen
+        seen += 1
+        for reader in (long_lived, lsm_opener("read", None, files)):
+            events = read_all(reader)
+            assert len(events) >= synced
+            assert same(events, make_events(0, len(events)))
+
+    files.on_change = look
+    for first in range(1, 60, 6):
+        store.append(make_events(first, 6))
+        store.sync()
+        synced = first + 6
+    assert seen > 200
+    assert store.stats()["tables"] > 0
+
+
+def test_a_real_folder_with_the_thread_at_work(tmp_path: Path, same: Any) -> None:
+    """Flushes and compactions in the background, a reader of the other engine beside."""
+    options: dict[str, Any] = {"segment_bytes": 200_000, "fanout": 2}
+    events = make_events(0, 60_000)
+    with LsmStore(tmp_path / "s", "create", Session(), **options) as store:
+        reader = ReferenceStore(tmp_path / "s", "read")
+        for first in range(0, 60_000, 1_000):
+            store.append(events[first : first + 1_000])
+            if first % 7_000 == 0:
+                store.sync()
+                assert same(reader.snapshot().scan(), events[: first + 1_000])
+        store.flush()
+        store.compact()
+        assert store.stats()["tables"] <= 6
+        assert store.stats()["compacted_bytes"] > 0
+        assert same(store.snapshot().scan(), events)
+    assert len(list((tmp_path / "s").glob("*.seg"))) == 1
+    with LsmStore(tmp_path / "s", "read") as again:
+        assert again.verify().findings == []
+        assert same(again.snapshot().get(700), events[events["ref"] == 700])
+
+
+def test_options_of_tables_are_checked(tmp_path: Path) -> None:
+    for wrong in ({"fanout": 1}, {"table_events": 0}, {"compaction_bytes_per_s": -1}, {"shape": Shape(0)}):
+        with pytest.raises(UsageError):
+            LsmStore(tmp_path / "s", "create", Session(), **wrong)  # type: ignore[arg-type]
+    store = LsmStore(tmp_path / "s", "create", Session(), tables=False)
+    with pytest.raises(UsageError, match="tables=False"):
+        store.flush()
+    store.close()
+    with LsmStore(tmp_path / "s", "read") as reader, pytest.raises(UsageError, match="reading"):
+        reader.flush()
