@@ -20,7 +20,7 @@ def trident_register_stores() -> list[EngineSpec]:
             kind=Kind.STORE,
             name="lsm",
             factory="trident_store.lsm.engine:LsmStore",
-            summary="the reference's log with group commit",
+            summary="the same log with group commit, moved to sorted, indexed tables in the background",
             capabilities=frozenset({Capability.PORTABLE_FORMAT}),
         ),
         EngineSpec(
