@@ -1,12 +1,13 @@
 """Which structure should hold the levels of a side? Run: python tests/bench/level_structures.py [messages].
 
-The operations on levels of two simulated days (few symbols, many symbols) are replayed on two structures:
+The operations on levels of two simulated days (few symbols, many symbols) are replayed on three structures:
 
-    sorted   keys ascending, the best last (trident_book.sides, as the book uses it)
-    ladder   a window of 1,024 ticks a side: a slot for each tick, and a bitmap to find the next best one
+    sorted   keys ascending, the best last (trident_book.outside)
+    window   64 ticks near the touch and a word of bits, all else sorted (trident_book.sides, as in the book)
+    ladder   1,024 ticks a side that stay where they are: a slot for each tick, and a bitmap
 
-Every operation is followed by a look at the best level, as in the book. A ladder needs a tick and a window;
-operations outside of it are left out for both, which favours the ladder. Rounds alternate; the fastest of
+Every operation is followed by a look at the best level, as in the book. A ladder needs a tick and a place;
+operations outside of it are left out for all, which favours the ladder. Rounds alternate; the fastest of
 each is reported, for the machine may be busy.
 """
 
@@ -19,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from trident_book import pools, sides
+from trident_book import outside, pools, sides
+from trident_book.machine import highest_bit
 from trident_book.numba_book import NumbaBook
-from trident_book.records import SIDE, State
+from trident_book.records import LEVEL_SLOT, SIDE, WINDOW, State
 from trident_core.dtypes import EFFECT, Events, Outcome
 from trident_core.jit import njit_entry
 from trident_core.session import Session
@@ -83,18 +85,37 @@ def in_window(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def run_sorted(st: Any, rows: Any) -> Any:
     total = 0
     for i in range(len(rows)):
-        number, price, operation = rows[i, 0], rows[i, 1], rows[i, 2]
+        number, price, operation = np.uint32(rows[i, 0]), rows[i, 1], rows[i, 2]
         side = st.sides[number]
-        key = sides.key_of(price, number & 1)
+        key = sides.key_of(price, number)
+        slot = outside.level_at(st, side, outside.place(st, side, key), key)
         if operation == ERASE:
-            sides.erase(st, side, key)
-        else:
-            n = sides.place(st, side, key)
-            slot = sides.level_at(st, side, n, key)
-            if slot == 0:
-                sides.insert(st, side, n, key, np.uint32(i + 1))
-            total += np.int64(slot)
-        total += np.int64(side.best)
+            outside.erase(st, side, key)
+            sides.free_level(st, slot)
+        elif slot == 0:
+            outside.insert(st, side, key, sides.new_level(st, number, price))
+        total += slot > 0
+        if side.n > 0:
+            total += st.levels[st.slots[np.int64(side.start) + np.int64(side.n) - 1]].price
+    return total
+
+
+@njit_entry
+def run_window(st: Any, rows: Any) -> Any:
+    total = 0
+    for i in range(len(rows)):
+        number, price, operation = np.uint32(rows[i, 0]), rows[i, 1], rows[i, 2]
+        key = sides.key_of(price, number)
+        slot = sides.level_of(st, number, key)
+        if operation == ERASE:
+            sides.erase(st, number, key, slot)
+            sides.free_level(st, slot)
+        elif slot == 0:
+            sides.insert(st, number, key, sides.new_level(st, number, price))
+        total += slot > 0
+        best = st.sides[number].best
+        if best > 0:
+            total += st.levels[best].price
     return total
 
 
@@ -108,6 +129,7 @@ def run_ladder(slots: Any, bitmap: Any, best: Any, base: Any, rows: Any) -> Any:
         if number & 1:
             tick = TICKS - 1 - tick
         word, bit = tick >> 6, np.uint64(1) << np.uint64(tick & 63)
+        slot = slots[number, tick]
         if operation == ERASE:
             slots[number, tick] = 0
             bitmap[number, word] &= ~bit
@@ -116,28 +138,26 @@ def run_ladder(slots: Any, bitmap: Any, best: Any, base: Any, rows: Any) -> Any:
                     word -= 1
                 top = -1
                 if word >= 0:
-                    bits, top = bitmap[number, word], 64 * word
-                    for shift in (32, 16, 8, 4, 2, 1):
-                        if bits >> np.uint64(shift):
-                            bits >>= np.uint64(shift)
-                            top += shift
+                    top = 64 * word + np.int64(highest_bit(bitmap[number, word]))
                 best[number] = top
-        else:
-            slot = slots[number, tick]
-            if slot == 0:
-                slots[number, tick] = i + 1
-                bitmap[number, word] |= bit
-                best[number] = max(best[number], tick)
-            total += np.int64(slot)
+        elif slot == 0:
+            slots[number, tick] = i + 1
+            bitmap[number, word] |= bit
+            best[number] = max(best[number], tick)
+        total += slot > 0
         if best[number] >= 0:
-            total += np.int64(slots[number, best[number]])
+            tick = TICKS - 1 - best[number] if number & 1 else best[number]
+            total += TICK * (tick + base[number])
     return total
 
 
-def fresh_sorted(count: int, room: int) -> State:
+def fresh(count: int, room: int) -> State:
     st = pools.make_state()
-    side_pool = pools.zeros(count, SIDE)
-    return st._replace(sides=side_pool, keys=pools.zeros(room, np.int64), slots=pools.zeros(room, np.uint32))
+    return st._replace(
+        sides=pools.zeros(count, SIDE), window=pools.zeros(WINDOW * count, np.uint32),
+        levels=pools.zeros(room, LEVEL_SLOT), keys=pools.zeros(room, np.int64),
+        slots=pools.zeros(room, np.uint32),
+    )  # fmt: skip
 
 
 def fastest(runs: dict[str, Callable[[], Any]], rounds: int = 7) -> dict[str, float]:
@@ -160,15 +180,19 @@ def main(messages: int) -> None:
         count = len(base)
 
         def on_sorted(rows: Any = rows, count: int = count) -> Any:
-            st = fresh_sorted(count, 1 << 22)
+            st = fresh(count, 1 << 22)
             return lambda: run_sorted(st, rows)
+
+        def on_window(rows: Any = rows, count: int = count) -> Any:
+            st = fresh(count, 1 << 22)
+            return lambda: run_window(st, rows)
 
         def on_ladder(rows: Any = rows, base: Any = base, count: int = count) -> Any:
             slots = pools.zeros(count * TICKS, np.uint32).reshape(count, TICKS)
             bitmap, best = np.zeros((count, WORDS), np.uint64), np.full(count, -1, np.int64)
             return lambda: run_ladder(slots, bitmap, best, base, rows)
 
-        seconds = fastest({"sorted": on_sorted, "ladder": on_ladder})
+        seconds = fastest({"sorted": on_sorted, "window": on_window, "ladder": on_ladder})
         for name, value in seconds.items():
             each = value / len(rows) * 1e9
             print(f"{symbols:5,} symbols  {name:6}  {each:6.1f} ns an operation ({len(rows):,})")

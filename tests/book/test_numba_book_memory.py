@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trident_book import index, pools, records
-from trident_book.numba_audit import _tags
+from trident_book.numba_audit import hashes, tags_of
 from trident_book.numba_book import NumbaBook
 from trident_book.reference import ReferenceBook
 from trident_conformance import drive
@@ -63,7 +63,7 @@ def test_memory_is_bounded_by_live_orders_whatever_the_references(refs):
 
 
 def test_memory_does_not_grow_with_the_number_of_events():
-    """A million and a half references and prices pass, a thousand at a time."""
+    """A million and a half references and prices pass, five thousand at a time."""
     book = NumbaBook(Session())
     after = []
     for k in range(300):
@@ -100,13 +100,13 @@ def test_every_pool_grows_and_nothing_is_lost():
     drive.alike(drive.apply(book, [events[:100], events[100:]]), drive.apply(law, [events]))
     assert book.validate() == []
     grown = {name for name, size in sizes(book).items() if size > before[name]}
-    assert grown == {"refs", "orders", "levels", "tops", "sides", "keys", "slots", "far"}
+    assert grown == {"refs", "passed", "orders", "levels", "tops", "sides", "window", "keys", "slots", "far"}
 
 
 def colliding(seed: int, count: int) -> np.ndarray:
-    """References whose search begins in the same line of an index of up to 2**14 entries."""
+    """References whose search begins in the same bucket of an index of up to 2**12 buckets."""
     candidates = np.arange(8_000_000, dtype=np.uint64)
-    return candidates[_tags(candidates, seed) >> np.uint64(35 - 14) == 0][:count]
+    return candidates[hashes(candidates, seed) >> np.uint64(64 - 12) == 0][:count]
 
 
 def test_references_that_collide():
@@ -123,14 +123,15 @@ def test_references_that_collide():
 
 
 def test_references_that_share_a_tag():
+    """And a bucket: they differ in bits that the tag does not depend on."""
     book = NumbaBook(Session())
-    candidates = np.arange(0, 1 << 24, 8, dtype=np.uint64)  # another hash each, the same last 3 bits
-    tags = _tags(candidates, int(book._state.g[records.SEED]))
-    order = np.argsort(tags, kind="stable")
-    twins = np.flatnonzero(tags[order][1:] == tags[order][:-1])[:50]
-    pairs = np.concatenate([candidates[order][twins], candidates[order][twins + 1]])
-    assert len(pairs) > 2
-    events = [adds(pairs), deletes(pairs[: len(twins)]), adds(pairs[::-1]), deletes(pairs)]
+    seed = int(book._state.g[records.SEED])
+    candidates = np.arange(0, 1 << 22, dtype=np.uint64) << np.uint64(39)
+    hashed = hashes(candidates, seed)
+    assert len(np.unique(tags_of(hashed, candidates))) == 1
+    refs = candidates[hashed >> np.uint64(64 - index.BITS_MIN) == 0][:200]
+    assert len(refs) == 200
+    events = [adds(refs), deletes(refs[:90]), adds(refs[:90][::-1]), deletes(refs)]
     law = ReferenceBook(Session())
     drive.alike(drive.apply(book, events), drive.apply(law, events))
     assert book.validate() == []
@@ -141,14 +142,15 @@ def test_a_reference_cannot_be_chosen_to_collide():
     assert len({int(NumbaBook(Session())._state.g[records.SEED]) for _ in range(4)}) == 4
 
 
-def test_rehash_keeps_every_entry():
-    old = pools.zeros(1 << 10, np.uint64)
-    tags = np.random.default_rng(5).integers(0, 1 << 32, 512, np.uint64)
-    entries = tags << np.uint64(32) | np.arange(1, 513, dtype=np.uint64)
-    index.rehash(entries, old, np.uint64(10))
-    new = pools.zeros(1 << 11, np.uint64)
-    index.rehash(old, new, np.uint64(11))
-    assert sorted(new[new > 0].tolist()) == sorted(entries.tolist())
+def test_buckets_count_what_went_past_them():
+    """Sixty references of one bucket of eight stand in eight buckets; when all are gone, nothing is left."""
+    book = NumbaBook(Session())
+    refs = colliding(int(book._state.g[records.SEED]), 60)
+    book.apply(adds(refs))
+    assert book._state.passed.tolist()[:8] == [52, 44, 36, 28, 20, 12, 4, 0]
+    assert book.validate() == []
+    book.apply(deletes(np.random.default_rng(5).permutation(refs)))
+    assert not book._state.passed.any()
 
 
 @pytest.mark.parametrize("n", [1, 100, 1 << 16])
@@ -160,4 +162,4 @@ def test_pools_begin_on_a_cache_line_and_empty(n):
 
 
 def test_records_are_cache_lines():
-    assert records.ORDER_SLOT.itemsize == records.LEVEL_SLOT.itemsize == 2 * records.SIDE.itemsize == 64
+    assert records.ORDER_SLOT.itemsize == records.LEVEL_SLOT.itemsize == records.SIDE.itemsize == 64

@@ -11,8 +11,8 @@ import numpy as np
 
 from trident_book import records
 from trident_book.ahead import BLOCK, first_step, fourth_step, hint_of, second_step, third_step
-from trident_book.index import find, find_hinted
-from trident_book.queues import evict, has_room, join, leave, level_of, note
+from trident_book.index import BUCKET, find, find_hinted
+from trident_book.queues import evict, has_room, join, leave, note
 from trident_book.records import (
     CHUNK_END,
     CHUNK_MAX,
@@ -26,6 +26,7 @@ from trident_book.records import (
     ORDER_FREE,
     SYMBOL_END,
 )
+from trident_book.sides import key_of, level_of
 from trident_book.unsigned import u
 from trident_core.contracts import TradingState
 from trident_core.dtypes import EffectFlag, Outcome, TopFlag
@@ -131,24 +132,24 @@ def say_nothing(effect: Any, outcome: Any) -> None:
 
 
 @njit_inlined
-def add(st: Any, event: Any, effect: Any, hint: Any) -> Any:
+def add(st: Any, event: Any, effect: Any) -> Any:
     """A, F."""
     symbol = symbol_of(st, event.locate)
-    number = np.uint32(event.side == _SELL)
-    side = st.sides[u(2 * np.int64(symbol) + np.int64(number))]
-    level, n = level_of(st, side, symbol, number, event.price, st.level_hints[hint])
+    side_at = np.uint32(2) * symbol + np.uint32(event.side == _SELL)
+    key = key_of(event.price, side_at)
+    level = level_of(st, side_at, key)
     if not has_room(st, level, event.qty) or (event.side != _BUY and event.side != _SELL):
         note(st, records.REJECTED_ADD, event.seq)
         say_nothing(effect, _REJECTED)
         return symbol
     outcome = _APPLIED
-    position, stale = find(st, event.ref)
+    stale = find(st, event.ref)
     if stale > 0:
         outcome = _DUPLICATE
-        position = evict(st, event.ref, position, stale, event.seq)
-        level, n = level_of(st, side, symbol, number, event.price, np.uint32(0))
+        evict(st, stale, event.seq)
+        level = level_of(st, side_at, key)
     mpid = np.uint32(event.aux & np.uint64(0xFFFF_FFFF)) if event.type == _F else np.uint32(0)
-    join(st, symbol, number, n, level, position, event.ref, event.price, event.qty, event.ts, mpid)
+    join(st, side_at, level, event.ref, event.price, event.qty, event.ts, mpid)
     say(effect, event.price, event.qty, event.qty, mpid, event.side, outcome, 0)
     return symbol
 
@@ -171,13 +172,19 @@ def check_locate(st: Any, event: Any, symbol: Any) -> Any:
 
 
 @njit_inlined
+def letter_of(side_at: Any) -> Any:
+    return _SELL if side_at & np.uint32(1) else _BUY
+
+
+@njit_inlined
 def reduce(st: Any, event: Any, effect: Any, hint: Any) -> Any:
     """E, C, X."""
-    position, slot = find_hinted(st, event.ref, st.positions[hint])
+    slot = find_hinted(st, event.ref, st.order_hints[hint])
     if slot == 0:
         return unknown(st, event, effect)
     order = st.orders[slot]
-    symbol, taken, outcome = order.symbol, event.qty, _APPLIED
+    side_at, taken, outcome = order.side, event.qty, _APPLIED
+    symbol = side_at >> np.uint32(1)
     flags = check_locate(st, event, symbol)
     if event.type == _E and order.prev > 0:
         note(st, records.NOT_AT_HEAD, event.seq)
@@ -188,55 +195,54 @@ def reduce(st: Any, event: Any, effect: Any, hint: Any) -> Any:
     remaining = order.qty - taken
     if remaining == _0:
         flags |= _LEFT
-        leave(st, slot, position)
+        leave(st, slot)
     else:
         order.qty = remaining
         st.levels[order.level].qty -= taken
-        side = st.sides[u(2 * np.int64(symbol) + np.int64(order.side))]
+        side = st.sides[side_at]
         side.stale |= np.uint32(side.best == order.level)
-    letter = _SELL if order.side else _BUY
-    say(effect, order.price, taken, remaining, order.mpid, letter, outcome, flags)
+    say(effect, order.price, taken, remaining, order.mpid, letter_of(side_at), outcome, flags)
     return symbol
 
 
 @njit_inlined
 def delete(st: Any, event: Any, effect: Any, hint: Any) -> Any:
     """D."""
-    position, slot = find_hinted(st, event.ref, st.positions[hint])
+    slot = find_hinted(st, event.ref, st.order_hints[hint])
     if slot == 0:
         return unknown(st, event, effect)
     order = st.orders[slot]
-    symbol, qty = order.symbol, order.qty
+    side_at, qty = order.side, order.qty
+    symbol = side_at >> np.uint32(1)
     flags = check_locate(st, event, symbol) | _LEFT
-    leave(st, slot, position)
-    letter = _SELL if order.side else _BUY
-    say(effect, order.price, qty, _0, order.mpid, letter, _APPLIED, flags)
+    leave(st, slot)
+    say(effect, order.price, qty, _0, order.mpid, letter_of(side_at), _APPLIED, flags)
     return symbol
 
 
 @njit_inlined
 def replace(st: Any, event: Any, effect: Any, hint: Any) -> Any:
     """U."""
-    position, slot = find_hinted(st, event.ref, st.positions[hint])
+    slot = find_hinted(st, event.ref, st.order_hints[hint])
     if slot == 0:
         return unknown(st, event, effect)
     order = st.orders[slot]
-    symbol, number, mpid, price, qty = order.symbol, order.side, order.mpid, order.price, order.qty
+    side_at, mpid, price, qty = order.side, order.mpid, order.price, order.qty
+    symbol = side_at >> np.uint32(1)
     flags = check_locate(st, event, symbol) | _LEFT
-    leave(st, slot, position)
+    leave(st, slot)
     outcome, remaining = _APPLIED, event.qty
-    position, stale = find(st, event.ref2)
+    stale = find(st, event.ref2)
     if stale > 0:
         outcome = _DUPLICATE
-        position = evict(st, event.ref2, position, stale, event.seq)
-    side = st.sides[u(2 * np.int64(symbol) + np.int64(number))]
-    level, n = level_of(st, side, symbol, number, event.price, st.level_hints[hint])
+        evict(st, stale, event.seq)
+    level = level_of(st, side_at, key_of(event.price, side_at))
     if has_room(st, level, event.qty):
-        join(st, symbol, number, n, level, position, event.ref2, event.price, event.qty, event.ts, mpid)
+        join(st, side_at, level, event.ref2, event.price, event.qty, event.ts, mpid)
     else:
         note(st, records.REJECTED_ADD, event.seq)
         outcome, remaining = _REJECTED, _0
-    say(effect, price, qty, remaining, mpid, _SELL if number else _BUY, outcome, flags)
+    say(effect, price, qty, remaining, mpid, letter_of(side_at), outcome, flags)
     return symbol
 
 
@@ -253,32 +259,35 @@ def trading_action(st: Any, event: Any, effect: Any) -> Any:
 
 
 @njit_inlined
-def refresh(st: Any, top: Any, bids: Any, asks: Any, seq: Any) -> Any:
-    """Look the touch up where it may have changed: the flags of the event's TOP. Null slots are all zeros."""
-    flags: Any = np.int64(top.flags)
+def show(st: Any, top: Any, row: Any, symbol: Any, seq: Any) -> None:
+    """Look the touch up where it may have changed, and write the event's TOP. Null slots are all zeros."""
+    bids = st.sides[np.uint32(2) * symbol]
+    asks = st.sides[np.uint32(2) * symbol + np.uint32(1)]
+    row.locate, row.state = top.locate, top.state
     if bids.stale == 0 and asks.stale == 0:
-        return flags
+        row.bid_price, row.bid_qty, row.bid_count = top.bid_price, top.bid_qty, top.bid_count
+        row.ask_price, row.ask_qty, row.ask_count = top.ask_price, top.ask_qty, top.ask_count
+        row.flags = top.flags
+        return
+    # From here on each value is stored twice from its register: a copy read back at once would have to wait.
     bid, ask = st.levels[bids.best], st.levels[asks.best]
     bids.stale = asks.stale = 0
+    bid_price, bid_qty, bid_count = bid.price, bid.qty, bid.count
+    ask_price, ask_qty, ask_count = ask.price, ask.qty, ask.count
     same = (
-        (top.bid_price == bid.price) & (top.bid_qty == bid.qty) & (top.bid_count == bid.count)
-        & (top.ask_price == ask.price) & (top.ask_qty == ask.qty) & (top.ask_count == ask.count)
+        (top.bid_price == bid_price) & (top.bid_qty == bid_qty) & (top.bid_count == bid_count)
+        & (top.ask_price == ask_price) & (top.ask_qty == ask_qty) & (top.ask_count == ask_count)
     )  # fmt: skip
-    if same:
-        return flags
-    was_crossed = flags == _CROSSED
-    top.bid_price, top.bid_qty, top.bid_count = bid.price, bid.qty, bid.count
-    top.ask_price, top.ask_qty, top.ask_count = ask.price, ask.qty, ask.count
-    shape = 0
-    if bid.count > 0 and ask.count > 0:
-        if bid.price > ask.price:
-            shape = _CROSSED
-            if not was_crossed and top.state == _TRADING:
-                note(st, records.CROSSED, seq)
-        elif bid.price == ask.price:
-            shape = _LOCKED
+    both = (bid_count > 0) & (ask_count > 0)
+    shape = (_CROSSED if bid_price > ask_price else _LOCKED if bid_price == ask_price else 0) if both else 0
+    if shape == _CROSSED and top.flags != _CROSSED and top.state == _TRADING:
+        note(st, records.CROSSED, seq)
     top.flags = shape
-    return shape | _CHANGED
+    top.bid_price, top.bid_qty, top.bid_count = bid_price, bid_qty, bid_count
+    top.ask_price, top.ask_qty, top.ask_count = ask_price, ask_qty, ask_count
+    row.bid_price, row.bid_qty, row.bid_count = bid_price, bid_qty, bid_count
+    row.ask_price, row.ask_qty, row.ask_count = ask_price, ask_qty, ask_count
+    row.flags = shape if same else shape | _CHANGED
 
 
 # --- the loop -----------------------------------------------------------------------------------------------
@@ -298,7 +307,7 @@ def room(st: Any) -> Any:
     levels = len(st.levels) - g[LEVEL_END] + (g[LEVEL_FREE] > 0)
     symbols = len(st.tops) - g[SYMBOL_END]
     far = len(st.far) // 2 - g[FAR_LOCATES]
-    index = len(st.refs) // 2 - g[LIVE]
+    index = len(st.passed) * (BUCKET // 2) - g[LIVE]
     return min(min(orders, levels), min(min(symbols, far), min(index, chunks)))
 
 
@@ -310,7 +319,7 @@ def apply(st: Any, events: Any, tops: Any, effects: Any, top_step: Any, effect_s
     """
     n = len(events)
     i = sure = start
-    far_apart = st.g[ORDER_END] + st.g[LEVEL_END] >= st.g[records.AHEAD_FROM]
+    far_apart = st.g[ORDER_END] + st.g[LEVEL_END] >= st.g[records.AHEAD_FROM] and n - start > BLOCK
     first = second = third = fourth = start if far_apart else n
     while i < n:
         if i == sure:
@@ -335,7 +344,7 @@ def apply(st: Any, events: Any, tops: Any, effects: Any, top_step: Any, effect_s
             effect = effects[u(i * effect_step)]
             rule = records.RULES[event.type]
             if rule == records.ADD:
-                symbol = add(st, event, effect, hint_of(i))
+                symbol = add(st, event, effect)
             elif rule == records.DELETE:
                 symbol = delete(st, event, effect, hint_of(i))
             elif rule == records.REDUCE:
@@ -349,17 +358,8 @@ def apply(st: Any, events: Any, tops: Any, effects: Any, top_step: Any, effect_s
                 say_nothing(effect, _NONE)
             top = st.tops[symbol]
             top.seq, top.ts = event.seq, event.ts
-            two = 2 * np.int64(symbol)
-            flags = refresh(st, top, st.sides[u(two)], st.sides[u(two + 1)], event.seq)
             row = tops[u(i * top_step)]
-            row.seq, row.ts, row.locate, row.state, row.flags = (
-                event.seq,
-                event.ts,
-                top.locate,
-                top.state,
-                flags,
-            )
-            row.bid_price, row.bid_qty, row.bid_count = top.bid_price, top.bid_qty, top.bid_count
-            row.ask_price, row.ask_qty, row.ask_count = top.ask_price, top.ask_qty, top.ask_count
+            row.seq, row.ts = event.seq, event.ts
+            show(st, top, row, symbol, event.seq)
             i += 1
     return n

@@ -72,13 +72,22 @@ class _Audit:
         if n > cap or start + cap > self.g[records.CHUNK_END]:
             yield f"{n} levels in a chunk from {start} of {cap}"
             return
+        base, tick, bits = (self.sides[name][at] for name in ("base", "tick", "bits"))
+        window = {base + k * tick: int(self.st.window[at * records.WINDOW + k])
+                  for k in range(records.WINDOW) if bits >> k & 1}  # fmt: skip
         keys = self.st.keys[start : start + n].tolist()
-        slots = self.st.slots[start : start + n].tolist()
+        outside = dict(zip(keys, self.st.slots[start : start + n].tolist(), strict=True))
         if keys != sorted(set(keys)):
             yield "prices are not sorted"
-        if self.sides["best"][at] != (slots[-1] if slots else 0):
-            yield f"the best level is said to be in slot {self.sides['best'][at]}"
-        for key, slot in zip(keys, slots, strict=True):
+        if tick and self.sides["inverse"][at] * (tick >> self.sides["twos"][at]) % (1 << 64) != 1:
+            yield f"the tick {tick} cannot be divided by"
+        inside = [key for key in keys if tick and (key - base) % tick == 0 and 0 <= key - base < 64 * tick]
+        yield from (f"the level of key {key} stands outside its window" for key in inside)
+        both = window | outside
+        best = both[max(both)] if both else 0
+        if self.sides["best"][at] != best:
+            yield f"the best level is said to be in slot {self.sides['best'][at]}, and is in {best}"
+        for key, slot in [*window.items(), *outside.items()]:
             if not 0 < slot < len(self.levels["qty"]):
                 yield f"a level in slot {slot}, which is not used"
                 continue
@@ -87,10 +96,9 @@ class _Audit:
                 continue
             self.placed.add(slot)
             price = ~key if at & 1 else key
-            says = tuple(self.levels[name][slot] for name in ("price", "symbol", "side"))
-            if says != (price, at >> 1, at & 1):
-                other = "BS"[says[2] & 1]
-                yield f"the level at {price} says it is {says[0]} of symbol {says[1]}, side {other}"
+            says = tuple(self.levels[name][slot] for name in ("price", "side"))
+            if says != (price, at):
+                yield f"the level at {price} says it is {says[0]} of {_side(says[1])}"
             yield from (f"price {price}: {problem}" for problem in self.level(slot))
 
     def level(self, slot: int) -> Iterator[str]:
@@ -124,8 +132,8 @@ class _Audit:
             yield f"reference {ref} has quantity 0"
         if self.orders["prev"][at] != previous:
             yield f"reference {ref} does not lead back to the order before it"
-        says = [self.orders[name][at] for name in ("level", "price", "symbol", "side")]
-        if says != [level, *(self.levels[name][level] for name in ("price", "symbol", "side"))]:
+        says = [self.orders[name][at] for name in ("level", "price", "side")]
+        if says != [level, *(self.levels[name][level] for name in ("price", "side"))]:
             yield f"reference {ref} is queued at a level that is not its own"
 
     def chunks(self) -> Iterator[str]:
@@ -167,14 +175,13 @@ class _Audit:
             yield f"{what}s are neither free nor in use: slots {sorted(lost)[:8]}"
 
     def index(self) -> Iterator[str]:
-        table = self.st.refs
-        bits = self.g[records.INDEX_BITS]
-        if len(table) != 1 << bits:
-            yield f"the index has {len(table)} entries instead of 2**{bits}"
+        buckets = 1 << self.g[records.INDEX_BITS]
+        if len(self.st.passed) != buckets or len(self.st.refs) != buckets * index.WORDS:
+            yield f"the index has {len(self.st.passed)} buckets instead of 2**{self.g[records.INDEX_BITS]}"
             return
-        positions = np.flatnonzero(table)
-        entries = table[positions]
-        slots = (entries & np.uint64(_SLOT)).astype(np.int64)
+        table = self.st.refs.reshape(buckets, 2, index.BUCKET)
+        at, k = np.nonzero(table[:, 0])
+        tags, slots = table[at, 0, k], table[at, 1, k].astype(np.int64)
         led_to = set(slots.tolist())
         lost = sorted(self.queued - led_to)
         yield from (
@@ -185,29 +192,45 @@ class _Audit:
         if len(led_to) != len(slots):
             yield "the index leads to an order twice"
         known = slots < len(self.orders["ref"])
-        tags = entries >> np.uint64(32)
-        refs = self.st.orders["ref"][slots[known]]
-        wrong = tags[known] != _tags(refs, self.g[records.SEED])
+        at, tags, slots, positions = at[known], tags[known], slots[known], (at * index.WORDS + k)[known]
+        refs = self.st.orders["ref"][slots]
+        hashed = hashes(refs, self.g[records.SEED])
+        wrong = tags != tags_of(hashed, refs)
         yield from (
             f"reference {ref} has another reference's entry in the index" for ref in refs[wrong].tolist()
         )
-        yield from self.reachable(table, bits, positions, tags)
+        misplaced = self.st.orders["position"][slots] != positions
+        yield from (
+            f"reference {ref} is said to have another entry of the index" for ref in refs[misplaced].tolist()
+        )
+        yield from self.passing(at, hashed >> np.uint64(64 - self.g[records.INDEX_BITS]))
 
-    def reachable(self, table: Any, bits: int, positions: Any, tags: Any) -> Iterator[str]:
-        """No empty entry stands between an entry and its home, where the search for it begins."""
-        homes = (((tags >> np.uint64(35 - bits)) << np.uint64(3)) | tags & np.uint64(7)).astype(np.int64)
-        empty = np.concatenate([[0], np.cumsum(table == 0)])
-        between = empty[positions] - empty[homes] + np.where(positions < homes, empty[-1], 0)
-        if np.any(between):
-            yield f"{np.count_nonzero(between)} entries of the index cannot be reached"
+    def passing(self, at: NDArray[np.int64], homes: NDArray[np.uint64]) -> Iterator[str]:
+        """Each bucket counts the entries that went past it."""
+        buckets = len(self.st.passed)
+        passed = np.zeros(buckets, np.int64)
+        for there, home in zip(at.tolist(), homes.astype(np.int64).tolist(), strict=True):
+            for step in range((there - home) % buckets):
+                passed[(home + step) % buckets] += 1
+        wrong = np.flatnonzero(passed != self.st.passed)
+        if len(wrong):
+            yield f"{len(wrong)} buckets of the index miscount the entries that went past them"
+
+
+def _side(at: int) -> str:
+    return f"symbol {at >> 1}, side {'BS'[at & 1]}"
 
 
 def _columns(rows: NDArray[Any]) -> dict[str, list[int]]:
     return {name: rows[name].tolist() for name in rows.dtype.names or ()}
 
 
-def _tags(refs: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+def hashes(refs: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """`index.hash_of` of an array."""
+    return (refs >> np.uint64(2)) * np.uint64(seed)
+
+
+def tags_of(hashed: NDArray[np.uint64], refs: NDArray[np.uint64]) -> NDArray[np.uint32]:
     """`index.tag_of` of an array."""
-    mixed = ((refs >> np.uint64(3)) ^ np.uint64(seed)) * index.MIX_1
-    mixed = (mixed ^ (mixed >> np.uint64(32))) * index.MIX_2
-    return ((mixed >> np.uint64(35)) << np.uint64(3)) | (refs & np.uint64(7))
+    tags = (hashed >> np.uint64(8)) % np.uint64(1 << 29) << np.uint64(3)
+    return (tags | (refs & np.uint64(3)) << np.uint64(1) | np.uint64(1)).astype(np.uint32)

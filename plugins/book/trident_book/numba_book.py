@@ -171,7 +171,7 @@ class NumbaBook:
         if n < 0:
             raise UsageError(f"cannot show {n} levels", hint="0 means all")
         at = 2 * self._symbol(check_locate(locate)) + _SIDES[side]
-        there = int(self._state.sides[at]["n"])
+        there = int(readings.count_levels(self._state, at))
         out = np.zeros(min(n or there, there), LEVEL)
         if len(out):
             readings.read_levels(self._state, at, out)

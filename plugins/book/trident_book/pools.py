@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trident_book import index, records
 from trident_book.kernel import rehash_far
-from trident_book.records import LEVEL_SLOT, ORDER_SLOT, SIDE, State
+from trident_book.records import LEVEL_SLOT, ORDER_SLOT, SIDE, WINDOW, State
 from trident_core.dtypes import TOP
 from trident_core.stats import POSITIONS_KEPT
 
@@ -40,7 +40,8 @@ def zeros(n: int, dtype: Any) -> NDArray[Any]:
         raw = np.zeros(size + 64, np.uint8)
         start = -raw.ctypes.data % 64
         return raw[start : start + size].view(kind)
-    memory = mmap.mmap(-1, size + _MAP_BYTES)
+    # Private: for shared memory (the default) most systems have no huge pages.
+    memory = mmap.mmap(-1, size + _MAP_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if _HUGE is not None:
         with contextlib.suppress(OSError):  # an operating system built without them
             memory.madvise(_HUGE)
@@ -56,22 +57,24 @@ def make_state() -> State:
     g[records.CHUNK_END] = records.CHUNK_MIN
     g[records.INDEX_BITS] = index.BITS_MIN
     g[records.AHEAD_FROM] = _AHEAD_FROM
-    g[records.SEED] = secrets.randbits(60)
+    g[records.SEED] = secrets.randbits(63) | 1
     kinds = len(records.ANOMALIES)
     return State(
         g=g,
-        refs=zeros(1 << index.BITS_MIN, np.uint64),
+        refs=zeros(index.WORDS << index.BITS_MIN, np.uint32),
+        passed=zeros(1 << index.BITS_MIN, np.uint32),
         orders=zeros(_ORDERS, ORDER_SLOT),
         levels=zeros(_LEVELS, LEVEL_SLOT),
         tops=zeros(_SYMBOLS, TOP),
         sides=zeros(2 * _SYMBOLS, SIDE),
+        window=zeros(2 * _SYMBOLS * WINDOW, np.uint32),
         keys=zeros(_KEYS, np.int64),
         slots=zeros(_KEYS, np.uint32),
         near=zeros(records.NEAR, np.uint32),
         far=zeros(_FAR, np.uint64),
         counts=zeros(kinds, np.int64),
         firsts=zeros(kinds * POSITIONS_KEPT, np.uint64),
-        positions=zeros(records.HINTS, np.uint64),
+        order_hints=zeros(records.HINTS, np.uint32),
         level_hints=zeros(records.HINTS, np.uint32),
     )
 
@@ -85,7 +88,8 @@ def with_more_room(st: State) -> State:
     if g[records.LEVEL_END] == len(st.levels) and not g[records.LEVEL_FREE]:
         changed["levels"] = _doubled(st.levels)
     if g[records.SYMBOL_END] == len(st.tops):
-        changed["tops"], changed["sides"] = _doubled(st.tops), _doubled(st.sides)
+        for name in ("tops", "sides", "window"):
+            changed[name] = _doubled(getattr(st, name))
     largest = max(records.CHUNK_ROOM, int(g[records.CHUNK_MAX]))
     if len(st.keys) - g[records.CHUNK_END] < 4 * largest:
         more = max(len(st.keys), 8 * largest)
@@ -93,11 +97,13 @@ def with_more_room(st: State) -> State:
     if 2 * g[records.FAR_LOCATES] >= len(st.far):
         changed["far"] = zeros(2 * len(st.far), np.uint64)
         rehash_far(st.far, changed["far"])
-    if 2 * g[records.LIVE] >= len(st.refs):
+    st = st._replace(**changed)
+    if 2 * g[records.LIVE] >= index.BUCKET * len(st.passed):
         g[records.INDEX_BITS] += 1
-        changed["refs"] = zeros(2 * len(st.refs), np.uint64)
-        index.rehash(st.refs, changed["refs"], np.uint64(g[records.INDEX_BITS]))
-    return st._replace(**changed)
+        old = st.refs
+        st = st._replace(refs=zeros(2 * len(old), np.uint32), passed=zeros(2 * len(st.passed), np.uint32))
+        index.rehash(old, st)
+    return st
 
 
 def _doubled(pool: NDArray[Any]) -> NDArray[Any]:
