@@ -16,7 +16,7 @@ from trident_store.blocks.engine import EngineError, Source
 from trident_store.blocks.format import Block, End, chain_problem, content_problem, decode_block, events_of
 from trident_store.filters import Range, check_reference, conditions, join, naming, rebatch
 from trident_store.format import FrameKind
-from trident_store.survey import damage
+from trident_store.found import damage
 
 
 class BlockSnapshot:

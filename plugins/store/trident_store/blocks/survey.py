@@ -27,7 +27,7 @@ from trident_store.blocks.format import (
 from trident_store.blocks.mark import MARK_NAME, Mark, Marks, read_marks
 from trident_store.filesystem import FileSystem
 from trident_store.format import FrameKind
-from trident_store.survey import damage
+from trident_store.found import damage
 
 _TRIES: Final = 5
 _PROBE: Final = 64  # without a mark, how many blocks are looked at for events
