@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from trident_core.session import Session
 from trident_core.sharding import ShardedBook, Work, applied, sharded
 from trident_core.sharding.kernel import home
 from trident_core.sharding.merge import merge_rows
+from trident_core.sharding.owners import BYTES_MAX
 from trident_core.tables.prints import TRADE
 from trident_core.tables.quotes import BBO, bbo
 
@@ -287,3 +290,11 @@ def test_merging_rows_of_one_number_keeps_their_order() -> None:
     first["seq"], first["bid_px"] = (1, 5, 5), (1, 2, 3)
     second["seq"], second["bid_px"] = (5, 7), (4, 5)
     assert merge_rows([first, second], "seq")["bid_px"].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_the_example_of_the_page_runs() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "threads.md").read_text()
+    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    exec(example, {})
+    assert f"at most {BYTES_MAX >> 20} MiB" in page
+    assert f"{EVENT.itemsize + TOP.itemsize + EFFECT.itemsize + 4} dealt" in page

@@ -25,9 +25,12 @@ from trident_core.decode import decode
 from trident_core.dtypes import TOP
 from trident_core.inputs import open_input
 from trident_core.measure import Comparison, compare
+from trident_core.sharding import AHEAD, Work, applied
 
 #: Simulated days have no date of their own; the peer wants one.
 DATE: Final = dt.date(2019, 12, 30)
+#: Events that are dealt to threads at once.
+SHARDED_BATCH: Final = 1 << 14
 
 
 def touch(day: Path, parser: str | None, book: str | None, *, rows: bool) -> int:
@@ -42,6 +45,23 @@ def touch(day: Path, parser: str | None, book: str | None, *, rows: bool) -> int
             opened.book.apply(events, tops)
             if rows:
                 found += len(bbo(events, tops[: len(events)], opened.session))
+    finally:
+        opened.close()
+    return found
+
+
+def sharded_bbo(day: Path, parser: str | None, book: str | None, *, threads: int) -> int:
+    """The table bbo by several threads, its rows in the order of the feed, in batches."""
+    from trident_core.sharding.merge import merge_rows
+    from trident_core.tables.quotes import bbo
+
+    opened = open_input(str(day), parser=parser, book=book, threads=threads)
+    assert opened.book is not None
+    work, found = Work(lambda events, tops, _: bbo(events, tops, opened.session), effects=False), 0
+    try:
+        events = decode(opened.feed, opened.parser, batch=SHARDED_BATCH, kept=AHEAD + 1)
+        for done in applied(((each, None) for each in events), opened.book, work=lambda _: work):
+            found += sum(len(merge_rows(parts, "seq")) for parts in done.results)
     finally:
         opened.close()
     return found
@@ -63,6 +83,7 @@ def bench_book(setting: Setting) -> list[Comparison]:
     runs: dict[str, Callable[[], object]] = {
         "trident, touch": partial(touch, day, *engines, rows=False),
         "trident, bbo": partial(touch, day, *engines, rows=True),
+        "trident, bbo, 2 threads": partial(sharded_bbo, day, *engines, threads=2),
     }
     notes = [f"trident is {' and '.join(names)}; touch: after each message; bbo: rows where it changed"]
     if find_spec("itch_book"):
@@ -77,11 +98,11 @@ def bench_book(setting: Setting) -> list[Comparison]:
     ]  # fmt: skip
 
 
-def convert(day: Path, out: Path, parser: str | None, book: str | None) -> None:
+def convert(day: Path, out: Path, parser: str | None, book: str | None, *, threads: int = 1) -> None:
     """`trident convert`: bbo and trades."""
     from trident_core.convert import ConvertOptions, run_convert
 
-    opened = open_input(str(day), parser=parser, book=book)
+    opened = open_input(str(day), parser=parser, book=book, threads=threads)
     try:
         run_convert(opened, out, ConvertOptions())
     finally:
@@ -105,7 +126,10 @@ def bench_convert(setting: Setting) -> list[Comparison]:
     with open(setting.day.path, "rb") as raw, gzip.open(day, "wb", compresslevel=6) as packed:
         shutil.copyfileobj(raw, packed)
     out = setting.folder.absolute()
-    runs: dict[str, Callable[[], object]] = {"trident convert": partial(convert, day, out / "ours", *names)}
+    runs: dict[str, Callable[[], object]] = {
+        "trident convert": partial(convert, day, out / "ours", *names),
+        "trident convert, 2 threads": partial(convert, day, out / "sharded", *names, threads=2),
+    }
     notes = []
     if find_spec("itch_book"):
         runs["itch2parquet"] = partial(peer_convert, day, out / "peer")

@@ -48,7 +48,7 @@ class ShardedBook:
 
     `submit` starts a batch and `finish` ends it, in order; `apply` does both. Several may be underway.
     All methods are for one thread. Memory beyond the books: `owner_bytes` (2 bits for each reference of a
-    day up to 3 threads, 4 up to 15, 8 beyond), and 184 bytes for each event underway.
+    day up to 3 threads, 4 up to 15, 8 beyond), and 164 bytes for each event underway.
 
     Raises UsageError for fewer than 2 or more than THREADS_MAX threads. `close` ends the threads.
     """

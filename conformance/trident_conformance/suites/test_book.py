@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ from hypothesis import strategies as st
 
 from trident_conformance import drive, expect, streams, vectors
 from trident_conformance.engines import Engine, reference
-from trident_core.contracts import Kind
+from trident_core.contracts import Capability, Kind
 from trident_core.dtypes import EFFECT, EVENT, LEVEL, ORDER, TOP, Events
 from trident_core.errors import UsageError
-from trident_core.session import Session
+from trident_core.session import Instrument, Session
 
 VECTORS = vectors.load("book")
 
@@ -152,6 +153,40 @@ class TestArrays:
         with pytest.raises(UsageError):
             book.apply(events, tops, effects)
         assert book.locates().tolist() == []
+
+
+class TestThreads:
+    @pytest.mark.parametrize("threads", [2, 3])
+    def test_books_of_some_symbols_at_the_same_time(self, book_engine: Engine, threads: int) -> None:
+        """BOOK-32: each in a thread of its own, while the session they share learns symbols."""
+        if not book_engine.declares(Capability.SHARDED):
+            pytest.skip(f"{book_engine.label} does not declare the capability {Capability.SHARDED}")
+        events, session = streams.day(11, 3_000, faults=False), Session()
+        events["qty"][events["type"] == ord("X")] += 90_000  # clamped: anomalies without a shared reference
+        expected = by_reference([events])
+        mine = [events[events["locate"] % threads == n] for n in range(threads)]
+        books = [book_engine.make(session) for _ in mine]
+        with ThreadPoolExecutor(threads) as pool:
+            running = [
+                pool.submit(drive.apply, book, drive.batches(part, [1, 50]))
+                for book, part in zip(books, mine, strict=True)
+            ]
+            for locate in range(1, 2_000):
+                session.directory.put(Instrument(locate, f"S{locate}"))
+            found = [each.result() for each in running]
+        for n, applied in enumerate(found):
+            of_shard = np.flatnonzero(events["locate"] % threads == n)
+            drive.same(applied.tops, expected.tops[of_shard], f"tops of shard {n}")
+            drive.same(applied.effects, expected.effects[of_shard], f"effects of shard {n}")
+            for locate in applied.locates:
+                assert applied.readings[locate] == expected.readings[locate], f"locate {locate}"
+            assert books[n].validate() == []
+        assert sorted(n for applied in found for n in applied.locates) == expected.locates
+        assert sum(applied.live_orders for applied in found) == expected.live_orders
+        for name, (count, positions) in expected.anomalies.items():
+            of_all = [applied.anomalies[name] for applied in found if name in applied.anomalies]
+            assert sum(each[0] for each in of_all) == count, name
+            assert sorted(at for each in of_all for at in each[1])[: len(positions)] == positions, name
 
 
 class TestReadings:
