@@ -29,7 +29,7 @@ _FAR: Final = 1 << 6
 
 #: Orders and levels (64 bytes each) from which on the kernel looks ahead. Fewer stay in the caches: to look
 #: would cost more than it saves.
-_AHEAD_FROM: Final = 1 << 17
+_AHEAD_FROM: Final = 1 << 13
 
 
 def zeros(n: int, dtype: Any) -> NDArray[Any]:
@@ -112,5 +112,5 @@ def _doubled(pool: NDArray[Any]) -> NDArray[Any]:
 
 def _longer(pool: NDArray[Any], more: int) -> NDArray[Any]:
     longer = zeros(len(pool) + more, pool.dtype)
-    longer[: len(pool)] = pool
+    longer.view(np.uint8)[: pool.nbytes] = pool.view(np.uint8)  # numpy copies padded records field by field
     return longer
