@@ -188,6 +188,8 @@ class ParseResult(NamedTuple):
 class Parser(Protocol):
     """Framed bytes -> EVENTs: exactly one for each message of a known type and length, in order.
 
+    A format whose messages are parts of events has a page that says which make none, or several.
+
     Factory: `Parser(session: Session, *, lenient: bool = False)`. State across calls: `next_seq`, the
     sequence number of the next message (starts at 1; every framed message takes one, skipped ones too; the
     caller may set it between calls); `position`, the source offset of the next byte (the caller may set it);

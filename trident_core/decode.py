@@ -168,7 +168,9 @@ class _Decoder:
             self._cut.extend(step)
             used += len(step)
             self._parser.position = self._cut.offset
-            consumed, _ = yield from self._parse(self._cut.view())
+            consumed, status = yield from self._parse(self._cut.view())
+            while status is Status.OUT_FULL and not consumed:  # one message, more events than there was room
+                consumed, status = yield from self._parse(self._cut.view())
             if consumed:
                 self._cut.size = 0
                 return data[consumed - before :]

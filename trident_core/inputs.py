@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trident_core.contracts import Book, ByteSource, Capability, EngineSpec, Feed, FeedOptions, Kind, Parser
 from trident_core.errors import PluginError
-from trident_core.feeds import open_feed
+from trident_core.feeds import Primed, open_feed
 from trident_core.plugins import registry
 from trident_core.session import Session
 from trident_core.sharding import ShardedBook, check_threads, make_books
@@ -68,7 +68,8 @@ def open_input(
 ) -> Opened:
     """Open `path` ("-" is standard input) and make the parser and the book selected for it, for `threads`.
 
-    Raises InputError as `open_feed` does, PluginError for engines that are not there or do not fit,
+    The first chunk is read: what the format tells of the session is known then. Raises InputError as
+    `open_feed` and the feed do, PluginError for engines that are not there or do not fit,
     UsageError for a number of threads that makes no sense.
     """
     check_threads(threads)
@@ -77,6 +78,7 @@ def open_input(
     )
     try:
         spec = _parser_for(session.protocol, parser)
+        made_feed = Primed(made_feed)  # some formats carry the date, the time zone, the symbols
         made: Any = spec.load()
         made_parser: Parser = made(session, lenient=lenient)
         engines = {"parser": spec.name}

@@ -119,6 +119,14 @@ class Session:
         midnight = dt.datetime.combine(self.date, dt.time(), tzinfo=zone)
         return int(midnight.timestamp()) * 1_000_000_000
 
+    def learn(self, other: Session) -> None:
+        """Take over what another reading of the same input found out; a date that is known stays."""
+        self.venue, self.tz, self.protocol = other.venue, other.tz, other.protocol
+        self.price_decimals, self.qty_decimals = other.price_decimals, other.qty_decimals
+        self.date = self.date or other.date
+        for instrument in other.directory:
+            self.directory.put(instrument)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "venue": self.venue,

@@ -10,7 +10,6 @@ from trident_core.cli import common
 from trident_core.cli.output import emit, print_notices, progress, render_run
 from trident_core.contracts import Kind, Store
 from trident_core.errors import UsageError
-from trident_core.feeds import Primed
 from trident_core.inputs import Opened, open_input
 from trident_core.plugins import registry
 
@@ -70,7 +69,6 @@ def run_line(
     selection = registry().select(Kind.STORE, engine)
     opened.engines["store"] = selection.spec.name
     try:
-        opened.feed = Primed(opened.feed)
         with open_store(path, selection.load(), opened, resume=resume) as store:
             options = LineOptions(
                 resume_after=store.stats()["last_seq"], resume_event=_last_event(store),

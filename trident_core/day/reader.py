@@ -164,6 +164,5 @@ def _survey(source: Input, session: Session, index: DayIndex | None, advance: Ad
     reading.survey.notices = reading.opened.notices
     if isinstance(book, ShardedBook) and book.notice:
         reading.survey.notices += (book.notice,)
-    for instrument in reading.session.directory:
-        session.directory.put(instrument)
+    session.learn(reading.session)
     return reading.survey

@@ -66,34 +66,39 @@ def mbp_dtype(n: int) -> np.dtype[Any]:
 def mbo(events: Events, effects: Effects, tops: Tops, session: Session) -> Table:
     """MBO[k]: A adds, C takes away, T is a trade, F the fill of the resting order; T, F leave the book alone.
 
-    E and printable C: T, F, C. A replace: C of the old order, A of the new. D: C of all that was left.
+    E and printable C: T, F, C; other C: F, C. A replace: C of the old order, A of the new; one that keeps its
+    reference, as DBN's do: M, and so are cancels and executions by a modify. D: C of all that was left.
     """
     chosen = np.flatnonzero(_is_record(events, effects))
     events, effects, tops = events[chosen], effects[chosen], tops[chosen]
     kind = events["type"]
     prints = _prints(events, effects)
-    executes = is_any(kind, "EC") & prints
-    renewed = (kind == ord("U")) & (effects["outcome"] != Outcome.REJECTED)
-    copies = np.where(executes, 3, np.where(renewed, 2, 1))
+    executes = is_any(kind, "EC")
+    modified = is_any(kind, "UXC") & (events["ref"] == events["ref2"]) & _is_theirs(session)
+    renewed = (kind == ord("U")) & (effects["outcome"] != Outcome.REJECTED) & ~modified
+    copies = np.where(executes, 2 + prints, np.where(renewed, 2, 1))
     at = np.repeat(np.arange(len(events)), copies)
     nth = np.arange(len(at)) - np.repeat(np.cumsum(copies) - copies, copies)
-    trade, fill = prints[at] & (nth == 0), executes[at] & (nth == 1)
+    trade, fill = prints[at] & (nth == 0), executes[at] & (nth == copies[at] - 2)
     adds = is_any(kind, "AF")[at] | (renewed[at] & (nth == 1))
     takes = ~(trade | fill | adds)
     rows = _begin(events[at], tops[at], MBO, RTYPES["mbo"], session)
     action = np.full(len(at), ord("C"), np.uint8)
-    for where, letter in ((trade, "T"), (fill, "F"), (adds, "A")):
+    modifies = takes & modified[at]
+    for where, letter in ((trade, "T"), (fill, "F"), (adds, "A"), (modifies, "M")):
         action[where] = ord(letter)
     rows["action"] = action.view("S1")
-    resting = np.where(is_any(kind, "PQ"), 0, effects["side"])[at]
+    resting = _resting(events, effects, session)[at]
     rows["side"] = np.where(trade, _AGGRESSOR[resting], _SIDE[resting]).view("S1")
     printed = np.where(kind == ord("E"), effects["price"], events["price"])[at]
-    price = np.where(takes, effects["price"][at], np.where(adds, events["price"][at], printed))
+    moves = modifies & (kind == ord("U"))[at]
+    price = np.where(takes & ~moves, effects["price"][at], np.where(adds, events["price"][at], printed))
     rows["price"] = _scaled(price, session)
-    rows["size"] = np.where(takes, effects["qty"][at], events["qty"][at])
+    left = np.where(modifies, effects["remaining"][at], effects["qty"][at])
+    rows["size"] = np.where(takes, left, events["qty"][at])
     ids = np.where(adds & renewed[at], events["ref2"][at], events["ref"][at])
-    rows["order_id"] = np.where(trade, 0, ids)
-    rows["flags"] = np.where(nth == copies[at] - 1, LAST, 0)
+    rows["order_id"] = np.where(trade, _aggressors(events, session)[at], ids)
+    rows["flags"] *= nth == copies[at] - 1
     return rows
 
 
@@ -167,9 +172,35 @@ def _is_record(events: Events, effects: Effects) -> NDArray[np.bool_]:
 def _begin(events: Events, tops: Tops, dtype: np.dtype[Any], rtype: int, session: Session) -> Table:
     rows = np.zeros(len(events), dtype)
     rows["ts_event"] = events["ts"].astype(np.int64) + session.midnight_ns()
-    rows["rtype"], rows["instrument_id"], rows["sequence"] = rtype, tops["locate"], events["seq"]
-    rows["flags"] = LAST
+    rows["rtype"], rows["instrument_id"] = rtype, tops["locate"]
+    if _is_theirs(session):
+        aux = np.ascontiguousarray(events["aux"])
+        rows["sequence"], rows["flags"] = aux.view("<u4")[:, 0], aux[:, 6]
+        older = (events["type"] == ord("A")) & (events["ref2"] != 0)  # than the session, from a snapshot
+        rows["ts_event"][older] = events["ref2"][older]
+    else:
+        rows["sequence"], rows["flags"] = events["seq"], LAST
     return rows
+
+
+def _is_theirs(session: Session) -> bool:
+    """Do the events come from a DBN file? They carry its sequence numbers and flags then."""
+    return session.protocol == "dbn-mbo"
+
+
+def _aggressors(events: Events, session: Session) -> NDArray[np.uint64]:
+    """The order that took, as far as it is told: by a DBN file, for venues that tell it."""
+    if not _is_theirs(session):
+        return np.zeros(len(events), np.uint64)
+    matched: NDArray[np.uint64] = np.where(events["type"] == ord("P"), events["ref"], events["ref2"])
+    return matched
+
+
+def _resting(events: Events, effects: Effects, session: Session) -> NDArray[np.uint8]:
+    """The side of the order that rested. NASDAQ's P and Q do not tell it; a DBN file's trades do."""
+    without = is_any(events["type"], "PQ")
+    side: NDArray[np.uint8] = np.where(without, events["side"] if _is_theirs(session) else 0, effects["side"])
+    return side
 
 
 def _trigger(
@@ -180,7 +211,7 @@ def _trigger(
     kind = events["type"]
     prints = _prints(events, effects)
     action = np.where(is_any(kind, "C") & ~prints, ord("C"), _ACTION_OF[kind]).astype(np.uint8)
-    resting = np.where(is_any(kind, "PQ"), 0, effects["side"])
+    resting = _resting(events, effects, session)
     rows["action"] = action.view("S1")
     rows["side"] = np.where(prints, _AGGRESSOR[resting], _SIDE[resting]).view("S1")
     takes = is_any(kind, "XDE") | (is_any(kind, "C") & ~prints)

@@ -10,7 +10,7 @@ from trident_core.hookspecs import hookimpl
 
 @hookimpl
 def trident_register_feeds() -> Sequence[EngineSpec]:
-    """Day files, captures and recorded SoupBinTCP streams of ITCH 5.0."""
+    """Day files, captures and recorded SoupBinTCP streams of ITCH 5.0; LOBSTER; Databento."""
     return [
         EngineSpec(
             kind=Kind.FEED,
@@ -41,5 +41,14 @@ def trident_register_feeds() -> Sequence[EngineSpec]:
             factory="trident_feed.lobster:LobsterFeed",
             summary="LOBSTER message files (csv): the order flow of one symbol for one day",
             protocols=("lobster-csv",),
+        ),
+        EngineSpec(
+            kind=Kind.FEED,
+            name="databento",
+            factory="trident_feed.databento:DatabentoFeed",
+            summary="Databento's DBN files of the schema mbo",
+            protocols=("dbn-mbo",),
+            requires=("databento_dbn",),
+            install_hint="pip install 'trident-core[databento]'",
         ),
     ]

@@ -10,7 +10,7 @@ from trident_core.hookspecs import hookimpl
 
 @hookimpl
 def trident_register_parsers() -> Sequence[EngineSpec]:
-    """The reference, the law for others of ITCH 5.0; a fast one; and a parser of another format."""
+    """The reference, the law for others of ITCH 5.0; a fast one; and parsers of other formats."""
     return [
         EngineSpec(
             kind=Kind.PARSER,
@@ -35,5 +35,13 @@ def trident_register_parsers() -> Sequence[EngineSpec]:
             factory="trident_parser.lobster:LobsterParser",
             summary="LOBSTER message files (csv), in plain Python",
             protocols=("lobster-csv",),
+        ),
+        EngineSpec(
+            kind=Kind.PARSER,
+            name="databento",
+            factory="trident_parser.databento:DatabentoParser",
+            summary="MBO records of Databento's DBN files, in a compiled kernel",
+            protocols=("dbn-mbo",),
+            requires=("numba",),
         ),
     ]
