@@ -28,8 +28,9 @@ def main(factory: str, folder: str, seed: int, count: int) -> None:
         at = min(at + size, count)
         if pick.random() < 0.3:
             print("durable", store.sync(), flush=True)
+    print("full", flush=True)
+    sys.stdin.read()  # a fast store waits here to be killed
     store.close()
-    print("done", flush=True)
 
 
 if __name__ == "__main__":

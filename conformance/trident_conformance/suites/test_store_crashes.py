@@ -43,13 +43,16 @@ class TestCrash:
         """Let a process append, kill it at some moment; the last seq it had called durable."""
         command = [sys.executable, "-m", "trident_conformance.victim", engine.spec.factory, str(folder)]
         durable = 0
-        with subprocess.Popen([*command, "5", str(count)], stdout=subprocess.PIPE, text=True) as process:
+        pipe = subprocess.PIPE
+        with subprocess.Popen([*command, "5", str(count)], stdin=pipe, stdout=pipe, text=True) as process:
             assert process.stdout is not None
             try:
                 for _ in range(pick.randint(2, 12)):
                     line = process.stdout.readline().split()
                     assert line, "the appending process died by itself"
                     durable = int(line[1]) if line[0] == "durable" else durable
+                    if line[0] == "full":
+                        break
                 with pytest.raises(TridentError):  # a writer of another process
                     engine.make(folder, "append")
                 time.sleep(pick.random() * 0.02)
@@ -109,7 +112,7 @@ class TestDamage:
         data, or it is said."""
         folder = filled(store_engine, tmp_path / "s")
         outcomes = {"exact": 0, "refused": 0}
-        self._try_all(folder, tmp_path / "copy", 16 if quick else 48, outcomes, self._reader(store_engine))
+        self._try_all(folder, tmp_path / "copy", 16 if quick else 32, outcomes, self._reader(store_engine))
         assert outcomes["refused"], "no damage was noticed at all"
 
     def test_recovery_never_cuts_in_silence(self, store_engine: Engine, tmp_path: Path, quick: bool) -> None:
@@ -117,7 +120,7 @@ class TestDamage:
         folder = filled(store_engine, tmp_path / "s")
         outcomes = {"exact": 0, "refused": 0}
         self._try_all(
-            folder, tmp_path / "copy", 10 if quick else 24, outcomes,
+            folder, tmp_path / "copy", 10 if quick else 16, outcomes,
             lambda copy: damage.append_outcome(store_engine, copy, EVENTS),
         )  # fmt: skip
         assert outcomes["refused"], "no damage was noticed at all"

@@ -32,6 +32,13 @@ def file_name(file: int) -> str:
     return f"{file:08d}.duckdb"
 
 
+def _last_file(folder: Path) -> int:
+    files = [int(n[:8]) for n in os.listdir(folder) if n.endswith(".duckdb") and n[:8].isdigit()]
+    if not files:
+        raise EngineError("there is no database", file=_NAME)
+    return max(files)
+
+
 @contextlib.contextmanager
 def _guarded(file: str) -> Iterator[None]:
     with guarded("DuckDB", f"{_NAME}/{file}"):
@@ -105,10 +112,7 @@ class _DuckView(_Files):
     """
 
     def __init__(self, folder: Path, hint: int) -> None:
-        files = [int(n[:8]) for n in os.listdir(folder) if len(n) == 15 and n[:8].isdigit()]
-        if not files:
-            raise EngineError("there is no database", file=_NAME)
-        super().__init__(folder, max(files))
+        super().__init__(folder, _last_file(folder))
         self._copy = Path(tempfile.mkdtemp(prefix="trident-duckdb-"))
         self._closer = weakref.finalize(self, shutil.rmtree, self._copy, ignore_errors=True)
         try:
@@ -154,6 +158,7 @@ class _DuckWriter(_Files):
     def _begin(self) -> None:
         """Open the last file, made if there is none: under another name until it has its table."""
         path = self._folder / file_name(self.last)
+        crashed = self.hint > 0
         if not path.exists():
             new = path.with_name(path.name + _NEW)
             with _guarded(new.name):
@@ -165,7 +170,8 @@ class _DuckWriter(_Files):
         tail = _connect(path, read_only=False)
         with _guarded(path.name):
             # Nothing is appended to a log that a crash left: what follows a torn commit would be lost.
-            tail.execute("CHECKPOINT")
+            if crashed:
+                tail.execute("CHECKPOINT")
             # From here on the log only grows, so that the mark can say how much of it is durable.
             tail.execute("SET checkpoint_threshold = '1TB'")
         self._tail = tail
@@ -214,11 +220,15 @@ class DuckEngine:
         return _DuckWriter(folder, 0)
 
     def write(self, folder: Path, hint: int) -> _DuckWriter:
-        with contextlib.closing(_DuckView(folder, hint)) as view:
-            torn, last = view.torn, view.last
-        if torn[0]:
-            os.truncate(folder / f"{file_name(last)}.wal", hint)
-        return _DuckWriter(folder, last)
+        last = _last_file(folder)
+        try:
+            return _DuckWriter(folder, last)
+        except EngineError:
+            log = folder / f"{file_name(last)}.wal"
+            if not log.exists() or log.stat().st_size <= hint:
+                raise
+            os.truncate(log, hint)  # as the view did with its copy
+            return _DuckWriter(folder, last)
 
     def view(self, folder: Path, hint: int) -> _DuckView:
         return _DuckView(folder, hint)

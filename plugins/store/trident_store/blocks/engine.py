@@ -95,9 +95,9 @@ class Source:
     """Blocks by number for snapshots, in any thread: from the writer's view while that is open, then from
     views opened for reading. Blocks never change, so every view that has a block is as good."""
 
-    def __init__(self, reopen: Callable[[], View], view: View, *, live: bool = False) -> None:
+    def __init__(self, reopen: Callable[[], View], view: View | None, *, live: bool = False) -> None:
         self._reopen = reopen
-        self._view: View | None = view
+        self._view = view
         self._live = live
         self._lock = threading.Lock()
 

@@ -18,7 +18,7 @@ from trident_store.blocks.engine import Engine, Source
 from trident_store.blocks.format import End
 from trident_store.blocks.log import BlockLog
 from trident_store.blocks.snapshot import BlockSnapshot
-from trident_store.blocks.survey import Survey, open_view, survey
+from trident_store.blocks.survey import Survey, open_view, require_store, still_as, survey
 from trident_store.checks import check_events, copy_of, require_same
 from trident_store.filesystem import FileSystem, OsFileSystem
 
@@ -65,7 +65,7 @@ class BlockStore:
         self._files: FileSystem = filesystem or OsFileSystem()
         self._closed = False
         if mode == "read":
-            self._seen = self._look()
+            self._look()
             self.recovery = _recovery(self._seen)
             if session is not None and self._seen.session is not None and not self._seen.damaged:
                 require_same(session, self._seen.session)
@@ -93,8 +93,7 @@ class BlockStore:
         return session
 
     def _resume(self, session: Session | None) -> Session:
-        found = survey(self._files, self.engine, self.path, everything=False)  # before the lock is touched
-        found.close()
+        require_store(self._files, self.engine, self.path)  # before the lock is touched
         try:
             self._log.lock()
         except OSError as error:
@@ -147,13 +146,11 @@ class BlockStore:
         self._require_open()
         name = self.engine.name
         if self.mode == "read":
-            self._seen.close()
-            self._seen = found = self._look()
+            if self._seen.damaged or not still_as(self._seen, self._files, self.path):
+                self._look()
+            found = self._seen
             session = copy_of(found.require_session(self.path), found.instruments)
-            view, found.view = found.view, None
-            assert view is not None  # a sound store has been seen
-            source = Source(lambda: open_view(self._files, self.engine, self.path), view)
-            return BlockSnapshot(name, source, found.store_id, session, found.end)
+            return BlockSnapshot(name, self._source, found.store_id, session, found.end)
         log, state = self._log, self._log.state
         session = copy_of(self._session, log.recorded)
         tail = log.waiting()
@@ -194,7 +191,7 @@ class BlockStore:
             return
         self._closed = True
         if self.mode == "read":
-            self._seen.close()
+            del self._source  # snapshots keep it, and the files it has open, as long as they live
             return
         try:
             if not self._log.failure:
@@ -212,12 +209,14 @@ class BlockStore:
 
     # -- small things --
 
-    def _look(self) -> Survey:
-        found = survey(self._files, self.engine, self.path, everything=False)
+    def _look(self) -> None:
+        """Look at what is on the disk now."""
+        self._seen = found = survey(self._files, self.engine, self.path, everything=False)
         if found.unfinished:
             found.close()
             found.require_session(self.path)
-        return found
+        view, found.view = found.view, None
+        self._source = Source(lambda: open_view(self._files, self.engine, self.path), view)
 
     def _require_open(self) -> None:
         if self._closed:

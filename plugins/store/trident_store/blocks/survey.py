@@ -133,10 +133,27 @@ def _view(engine: Engine, folder: Path, mark: Mark | None) -> View:
         ) from None
 
 
-def _survey(files: FileSystem, engine: Engine, folder: Path, everything: bool) -> Survey:
-    marks = read_marks(files, folder)
+def require_store(files: FileSystem, engine: Engine, folder: Path) -> None:
+    """Raises StoreError unless this is a store of the engine, in this format version."""
+    try:
+        marks = read_marks(files, folder)
+    except OSError as error:
+        raise StoreError(f"cannot read the store {folder}: {error.strerror or error}") from error
     if not (folder / engine.name).is_dir() and (marks.missing or _others(folder)):
         raise _not_a_store(engine, folder)
+
+
+def still_as(found: Survey, files: FileSystem, folder: Path) -> bool:
+    """Is the mark the one that was found?"""
+    try:
+        return read_marks(files, folder) == found.marks
+    except (OSError, StoreError):
+        return False
+
+
+def _survey(files: FileSystem, engine: Engine, folder: Path, everything: bool) -> Survey:
+    require_store(files, engine, folder)
+    marks = read_marks(files, folder)
     mark = marks.mark
     found = Survey(mark.store_id if mark else b"", marks)
     try:
