@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import wait
 from typing import Any, Final, NamedTuple
 
 from trident_core.contracts import Book
@@ -74,7 +73,7 @@ class Lane:
         """Wait for what is underway, whatever comes of it, and forget it."""
         for _, job in self._pending:
             if job:
-                wait([future for futures in job.futures for future in futures])
+                job.wait()
         self._pending.clear()
 
     def _take(self) -> Applied:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from trident_core.sharding import kernel
 from trident_core.sharding.merge import merge_rows
 from trident_core.sharding.owners import BYTES_MAX, bits_of, make_owners
 from trident_core.sharding.shard import Done, Part, Shard, Work, merged, unite
+from trident_core.sharding.worker import Task, Worker
 from trident_core.stats import Anomalies
 
 #: More threads than this are refused: a mistake, or a machine that one parser cannot keep busy.
@@ -31,10 +31,16 @@ _PIECE: Final = 1 << 14
 
 @dataclass(slots=True)
 class Job:
-    """A batch on its way through the shards. `futures[i]` are those of part i; parts follow each other."""
+    """A batch on its way through the shards. `tasks[i]` are those of part i; parts follow each other."""
 
-    futures: list[list[Future[Done]]] = field(default_factory=list)
+    tasks: list[list[Task[Done]]] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
+
+    def wait(self) -> None:
+        """Return when the shards are done with it, whatever came of it."""
+        for tasks in self.tasks:
+            for task in tasks:
+                task.wait()
 
 
 class ShardedBook:
@@ -60,11 +66,11 @@ class ShardedBook:
         self.notice = ""
         self._factory = factory
         self._shards = [Shard(factory(session)) for _ in range(threads)]
-        self._threads = [ThreadPoolExecutor(1, f"trident-shard-{n}") for n in range(threads)]
+        self._threads = [Worker(f"trident-shard-{n}") for n in range(threads)]
         self._bits = bits_of(threads)
         self._owners = make_owners(threads, owner_bytes)
         self._spare: list[Part] = []
-        self._last: dict[int, Future[Done]] = {}
+        self._last: dict[int, Task[Done]] = {}
         self._backs = 0
         self._closed = False
 
@@ -107,7 +113,7 @@ class ShardedBook:
             left = slice(done, n)
             rest = events[left], _from(tops, left), _from(effects, left)
             if len(self._shards) == 1:
-                job.futures.append([self._start(0, self._shards[0].apply, *rest, work)])
+                job.tasks.append([self._start(0, self._shards[0].apply, *rest, work)])
                 break
             dealt, why = self._deal(job, *rest, work)
             done += dealt
@@ -118,11 +124,11 @@ class ShardedBook:
     def finish(self, job: Job) -> list[list[Any]]:
         """Wait until a batch is applied, and count its anomalies. Returns what `work` gave: for each part of
         the batch, in order, one for each shard that had events of it. Raises what a shard raised."""
-        wait([future for futures in job.futures for future in futures])
+        job.wait()
         self._spare += [part for part in job.parts if part.shards == len(self._shards)]
         results = []
-        for futures in job.futures:
-            done = [future.result() for future in futures]
+        for tasks in job.tasks:
+            done = [task.result() for task in tasks]
             self.anomalies.merge(merged([each.delta for each in done]))
             results.append([each.result for each in done])
         return results
@@ -131,7 +137,7 @@ class ShardedBook:
         """End the threads, after what is underway. Reading goes on working, applying does not. Idempotent."""
         self._closed = True
         for thread in self._threads:
-            thread.shutdown()
+            thread.close()
 
     def _deal(
         self, job: Job, events: Events, tops: Tops | None, effects: Effects | None, work: Work | None
@@ -141,7 +147,7 @@ class ShardedBook:
         part.make_room(len(events))
         done, why = part.deal(_words(events), self._bits, self._owners)
         job.parts.append(part)
-        job.futures.append(
+        job.tasks.append(
             [
                 self._start(n, shard.apply_part, part, n, tops, effects, work)
                 for n, shard in enumerate(self._shards)
@@ -150,12 +156,12 @@ class ShardedBook:
         )
         return done, why
 
-    def _start(self, n: int, function: Any, *args: Any) -> Future[Done]:
+    def _start(self, n: int, function: Any, *args: Any) -> Task[Done]:
         if self._closed:
             raise UsageError("this book's threads have ended", hint="apply before close")
-        future: Future[Done] = self._threads[n].submit(function, *args)
-        self._last[n] = future
-        return future
+        task: Task[Done] = self._threads[n].submit(function, *args)
+        self._last[n] = task
+        return task
 
     def _stopped(self, why: int, event: Any) -> None:
         """A batch could not be dealt beyond an event. Where numbers go back, a new part begins; else, and if
@@ -176,7 +182,8 @@ class ShardedBook:
 
     def _settle(self) -> None:
         """Wait for everything underway."""
-        wait(self._last.values())
+        for task in self._last.values():
+            task.wait()
 
     # --- reading --------------------------------------------------------------------------------------------
 
