@@ -60,6 +60,7 @@ class ReferenceStore:
     """
 
     _table: type[Table] = Table
+    _snapshot: type[LogSnapshot] = LogSnapshot
 
     def __init__(
         self,
@@ -197,7 +198,7 @@ class ReferenceStore:
             log = self._log_files.part(writer.store_id, self._log_start, writer.extents, writer.end)
         except OSError as error:
             raise self._unreadable(error) from error
-        return LogSnapshot(self._tables, log, session)
+        return self._snapshot(self._tables, log, session)
 
     def _reader_snapshot(self) -> LogSnapshot:
         for tries_left in range(_TRIES - 1, -1, -1):
@@ -212,7 +213,7 @@ class ReferenceStore:
                 raise self._unreadable(error) from error
             else:
                 break
-        return LogSnapshot(view.tables, log, session)
+        return self._snapshot(view.tables, log, session)
 
     def _unreadable(self, error: OSError) -> StoreError:
         return StoreError(f"cannot read the store {self.path}: {error.strerror or error}")

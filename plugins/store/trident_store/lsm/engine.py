@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import cast
 
 from trident_core.contracts import Verification
 from trident_core.dtypes import Events
@@ -16,8 +17,9 @@ from trident_store.lsm.background import Background
 from trident_store.lsm.commit import CommitClock, CommitPolicy
 from trident_store.lsm.layout import MINOR, Shape
 from trident_store.lsm.maintenance import Home, Maintenance, Settings
+from trident_store.lsm.snapshot import LsmSnapshot
+from trident_store.lsm.table_reader import LsmTable
 from trident_store.reference import SEGMENT_BYTES, ReferenceStore
-from trident_store.snapshot import LogSnapshot
 from trident_store.tables import Table
 
 
@@ -32,6 +34,9 @@ class LsmStore(ReferenceStore):
 
     Raises what the reference raises; UsageError for a wrong option.
     """
+
+    _table = LsmTable
+    _snapshot = LsmSnapshot
 
     def __init__(
         self,
@@ -104,10 +109,10 @@ class LsmStore(ReferenceStore):
             self._clock.waiting(0)
             return durable
 
-    def snapshot(self) -> LogSnapshot:
-        """See `ReferenceStore.snapshot`."""
+    def snapshot(self) -> LsmSnapshot:
+        """See `ReferenceStore.snapshot`. Of a reader: the headers of the log behind the tables are walked."""
         with self._lock:
-            return super().snapshot()
+            return cast(LsmSnapshot, super().snapshot())
 
     def verify(self) -> Verification:
         """See `ReferenceStore.verify`."""

@@ -37,13 +37,21 @@ def load_u32(typingctx: Any, address: Any) -> Any:
 
 @njit
 def gather(
-    raw64: Any, raw32: Any, raw16: Any, raw8: Any, positions: Any, block_events: int, count: int, out: Any
-) -> None:
-    """out[i] (eight words) = the event at positions[i]. The `raw` arrays are views of a table's blocks."""
+    raw64: Any, raw32: Any, raw16: Any, raw8: Any, positions: Any, block_events: int, count: int,
+    checked: Any, out: Any,
+) -> int:  # fmt: skip
+    """out[i] (eight words) = the event at positions[i]. The `raw` arrays are views of a table's blocks.
+
+    Ends at the first event of a block that is not `checked` (u8 for each block), and returns the block; -1
+    when all are in `out`.
+    """
     last_start = (count - 1) // block_events * block_events
     for i in range(positions.shape[0]):
         position = np.int64(positions[i])
-        start = position // block_events * block_events
+        block = position // block_events
+        if not checked[block]:
+            return int(block)
+        start = block * block_events
         n = block_events if start < last_start else count - last_start
         row = position - start
         word = start * 8 + row
@@ -55,15 +63,6 @@ def gather(
         packed |= np.uint64(raw8[start * 64 + 53 * n + row]) << np.uint64(40)
         packed |= np.uint64(raw16[start * 32 + 27 * n + row]) << np.uint64(48)
         out[i, 6] = packed
-
-
-@njit
-def unchecked(positions: Any, block_events: int, checked: Any) -> int:
-    """The first block among those of the positions that has not been checked; -1 when all have."""
-    for i in range(positions.shape[0]):
-        block = np.int64(positions[i]) // block_events
-        if not checked[block]:
-            return int(block)
     return -1
 
 
@@ -94,12 +93,48 @@ def probe(ref: Any, filters: Any, found: Any) -> int:
 
 
 @njit
-def first_not_below(values: Any, wanted: Any, low: int, high: int) -> int:
-    """The first index of [low, high) whose value is not below `wanted`; `high` when there is none."""
-    while low < high:
+def find_ref(firsts: Any, refs: Any, page_refs: int, ref: Any, checked: Any, found: Any) -> int:
+    """Where a reference stands in the index: found = [low, high). `firsts` is the first one of each page.
+
+    Returns a page that has to be checked first, or -1.
+    """
+    low, high = 0, firsts.shape[0]
+    while low < high:  # pages that begin below `ref`
         middle = (low + high) >> 1
-        if values[middle] < wanted:
+        if firsts[middle] < ref:
             low = middle + 1
         else:
             high = middle
-    return low
+    page = max(low - 1, 0)
+    last = page
+    while last + 1 < firsts.shape[0] and firsts[last + 1] <= ref:
+        last += 1
+    for each in range(page, last + 1):
+        if not checked[each]:
+            return int(each)
+    low, high = page * page_refs, min((last + 1) * page_refs, refs.shape[0])
+    end = high
+    while low < high:
+        middle = (low + high) >> 1
+        if refs[middle] < ref:
+            low = middle + 1
+        else:
+            high = middle
+    found[0] = low
+    while low < end and refs[low] == ref:
+        low += 1
+    found[1] = low
+    return -1
+
+
+@njit
+def cut_run(raw64: Any, start: int, end: int, block_events: int, seq: Any) -> int:
+    """The first position of a run, [start, end), whose seq is not below `seq`; `end` when there is none."""
+    while start < end:
+        middle = (start + end) >> 1
+        block = middle // block_events * block_events
+        if raw64[block * 8 + middle - block] < seq:
+            start = middle + 1
+        else:
+            end = middle
+    return start

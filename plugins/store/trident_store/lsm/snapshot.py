@@ -1,0 +1,91 @@
+"""A snapshot of an lsm store: mapped tables and, behind them, the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trident_core.dtypes import EVENT, Events
+from trident_core.errors import UsageError
+from trident_core.session import Session
+from trident_store.filters import Range, check_reference, conditions, join, rebatch
+from trident_store.logfiles import LogPart
+from trident_store.lsm import read_kernels
+from trident_store.lsm.layout import COLUMNS
+from trident_store.lsm.table_reader import LsmTable
+from trident_store.lsm.tail import Tail
+from trident_store.snapshot import LogSnapshot, log_events
+
+_ALL_SEQ = (0, (1 << 64) - 1)
+
+
+class LsmSnapshot(LogSnapshot):
+    """The first `count` events of a store; never changes, whatever the writer does. Usable in any thread, and
+    after the store is closed: tables that are removed stay readable until the last snapshot of them goes."""
+
+    def __init__(self, tables: Sequence[LsmTable], log: LogPart, session: Session) -> None:
+        super().__init__(tables, log, session)
+        self._readers = tuple(tables)
+        self._filters = np.array([table.filter for table in tables], np.uint64).reshape(-1, 4)
+        self._tail = Tail(log)
+
+    def scan(
+        self,
+        *,
+        seq: Range = (None, None),
+        ts: Range = (None, None),
+        locates: Sequence[int] | NDArray[Any] | None = None,
+        types: bytes | None = None,
+        batch: int = 65_536,
+    ) -> Iterator[Events]:
+        """See `trident_core.contracts.Snapshot.scan`. The arrays are the caller's own.
+
+        Raises UsageError at once for a wrong argument; DamagedStoreError before it would yield an event of a
+        frame or a block that does not check.
+        """
+        self._require_open()
+        where = conditions(seq, ts, locates, types, batch)
+        tables = (table.scan(where) for table in self._readers if _overlap(table, where.seq))
+        log = (where.pick(events) for events in log_events(self._log, where.seq))
+        return rebatch(chain(chain.from_iterable(tables), log), batch)
+
+    def get(self, ref: int) -> Events:
+        """Every event that names the order reference `ref`, or replaces an order by it (U), in append order.
+
+        Asks the filter of each table, then the index of those that may have it; the first look-up that goes
+        to the log indexes it. Reference 0 means "no order": nothing names it. Raises UsageError unless
+        0 <= ref < 2**64; DamagedStoreError when a piece that is needed does not check.
+        """
+        self._require_open()
+        check_reference(ref)
+        if not ref:
+            return np.empty(0, EVENT)
+        found = np.empty(len(self._readers), np.int64)
+        n = read_kernels.probe(np.uint64(ref), self._filters, found)
+        parts = [self._readers[table].find(ref) for table in found[:n].tolist()]
+        parts.append(self._tail.find(ref))
+        return join(parts)
+
+    def column(self, name: str, *, locates: Sequence[int] | None = None) -> Iterator[NDArray[Any]]:
+        """The values of one column, for sums and counts: tables give read-only views of their blocks without
+        a copy, each in its own order (by locate, then append order), the log gives copies in append order.
+        With `locates` only theirs.
+
+        Raises UsageError for an unknown column or wrong locates; DamagedStoreError before it would yield a
+        piece that does not check.
+        """
+        self._require_open()
+        if name not in COLUMNS:
+            raise UsageError(f"no column {name!r} in EVENT", hint=", ".join(COLUMNS))
+        where = conditions((None, None), (None, None), locates, None, 1)
+        tables = (table.column(name, where.locates) for table in self._readers)
+        log = (np.ascontiguousarray(where.pick(events)[name]) for events in log_events(self._log, _ALL_SEQ))
+        return chain(chain.from_iterable(tables), log)
+
+
+def _overlap(table: LsmTable, seq: tuple[int, int]) -> bool:
+    return table.entry.last_seq >= seq[0] and table.entry.first_seq <= seq[1]
