@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from trident_core.jit import njit
-from trident_store.lsm.read_kernels import load_u32, load_u64
+from trident_store.lsm.lookup import load_u32, load_u64
 
 
 @njit
@@ -108,9 +108,9 @@ def merge_refs(
         if best < 0:
             break
         at = np.uint64(cursors[best])
-        position = np.uint64(load_u32(positions[best] + np.uint64(4) * at))
+        position = load_u32(positions[best] + np.uint64(4) * at)
         out_refs[n] = heads[best]
-        out_positions[n] = load_u32(mapped[best] + np.uint64(4) * position)
+        out_positions[n] = np.uint32(load_u32(mapped[best] + np.uint64(4) * position))
         n += 1
         cursors[best] += 1
         if cursors[best] < ends[best]:

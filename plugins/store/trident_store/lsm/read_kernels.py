@@ -1,38 +1,12 @@
-"""The loops that read tables: rows out of blocks, filters, and the look-up of an order."""
+"""The loops that read one table: rows out of blocks, and where a run passes a seq."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from trident_core.jit import njit
-from trident_store.lsm.kernels import bloom_bit, bloom_mix
-
-
-@intrinsic  # type: ignore[untyped-decorator]  # numba has no types
-def load_u64(typingctx: Any, address: Any) -> Any:
-    """The u64 at an address: one call can so look into the filters of any number of tables."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = ir.IntType(64)
-        return builder.load(builder.inttoptr(args[0], word.as_pointer()), typ=word)
-
-    return types.uint64(types.uint64), codegen
-
-
-@intrinsic  # type: ignore[untyped-decorator]  # numba has no types
-def load_u32(typingctx: Any, address: Any) -> Any:
-    """The u32 at an address."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = ir.IntType(32)
-        return builder.load(builder.inttoptr(args[0], word.as_pointer()), typ=word)
-
-    return types.uint32(types.uint64), codegen
 
 
 @njit
@@ -63,67 +37,6 @@ def gather(
         packed |= np.uint64(raw8[start * 64 + 53 * n + row]) << np.uint64(40)
         packed |= np.uint64(raw16[start * 32 + 27 * n + row]) << np.uint64(48)
         out[i, 6] = packed
-    return -1
-
-
-@njit
-def probe(ref: Any, filters: Any, found: Any) -> int:
-    """Which tables may name `ref`: found[:n] = their indices, ascending; n.
-
-    `filters` is u64[tables, 4]: address of the Bloom filter, its blocks, least and greatest reference.
-    """
-    mixed = bloom_mix(ref)
-    high, low = mixed >> np.uint64(32), mixed & np.uint64(0xFFFFFFFF)
-    n = 0
-    for table in range(filters.shape[0]):
-        if ref < filters[table, 2] or ref > filters[table, 3]:
-            continue
-        block = (high * filters[table, 1]) >> np.uint64(32)
-        address = filters[table, 0] + block * np.uint64(64)
-        maybe = True
-        for word in range(8):
-            bit = bloom_bit(low, word)
-            if not load_u64(address + np.uint64(8 * word)) & bit:
-                maybe = False
-                break
-        if maybe:
-            found[n] = table
-            n += 1
-    return n
-
-
-@njit
-def find_ref(firsts: Any, refs: Any, page_refs: int, ref: Any, checked: Any, found: Any) -> int:
-    """Where a reference stands in the index: found = [low, high). `firsts` is the first one of each page.
-
-    Returns a page that has to be checked first, or -1.
-    """
-    low, high = 0, firsts.shape[0]
-    while low < high:  # pages that begin below `ref`
-        middle = (low + high) >> 1
-        if firsts[middle] < ref:
-            low = middle + 1
-        else:
-            high = middle
-    page = max(low - 1, 0)
-    last = page
-    while last + 1 < firsts.shape[0] and firsts[last + 1] <= ref:
-        last += 1
-    for each in range(page, last + 1):
-        if not checked[each]:
-            return int(each)
-    low, high = page * page_refs, min((last + 1) * page_refs, refs.shape[0])
-    end = high
-    while low < high:
-        middle = (low + high) >> 1
-        if refs[middle] < ref:
-            low = middle + 1
-        else:
-            high = middle
-    found[0] = low
-    while low < end and refs[low] == ref:
-        low += 1
-    found[1] = low
     return -1
 
 

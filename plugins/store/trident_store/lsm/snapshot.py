@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,15 @@ from trident_core.errors import UsageError
 from trident_core.session import Session
 from trident_store.filters import Range, check_reference, conditions, join, rebatch
 from trident_store.logfiles import LogPart
-from trident_store.lsm import read_kernels
 from trident_store.lsm.layout import COLUMNS
+from trident_store.lsm.lookup import Found, lookup
+from trident_store.lsm.lookup import Table as Address
 from trident_store.lsm.table_reader import LsmTable
 from trident_store.lsm.tail import Tail
 from trident_store.snapshot import LogSnapshot, log_events
 
-_ALL_SEQ = (0, (1 << 64) - 1)
+_ALL_SEQ: Final = (0, (1 << 64) - 1)
+_ROOM: Final = 16  # for the events of an order; few have more
 
 
 class LsmSnapshot(LogSnapshot):
@@ -30,7 +32,9 @@ class LsmSnapshot(LogSnapshot):
     def __init__(self, tables: Sequence[LsmTable], log: LogPart, session: Session) -> None:
         super().__init__(tables, log, session)
         self._readers = tuple(tables)
-        self._filters = np.array([table.filter for table in tables], np.uint64).reshape(-1, 4)
+        self._addresses = np.array([table.addresses for table in tables], np.uint64).reshape(
+            -1, Address.WORDS
+        )
         self._tail = Tail(log)
 
     def scan(
@@ -64,16 +68,29 @@ class LsmSnapshot(LogSnapshot):
         check_reference(ref)
         if not ref:
             return np.empty(0, EVENT)
-        found = np.empty(len(self._readers), np.int64)
-        n = read_kernels.probe(np.uint64(ref), self._filters, found)
-        parts = [self._readers[table].find(ref) for table in found[:n].tolist()]
-        parts.append(self._tail.find(ref))
-        return join(parts)
+        events = self._in_tables(np.uint64(ref)) if self._readers else np.empty(0, EVENT)
+        tail = self._tail.find(ref)
+        return join([events, tail]) if len(tail) else events
+
+    def _in_tables(self, ref: np.uint64) -> Events:
+        events, state = np.empty(_ROOM, EVENT), np.zeros(3, np.int64)
+        while True:
+            words = events.view(np.uint64).reshape(-1, 8)
+            why = lookup(ref, self._addresses, words, state)
+            if why == Found.ALL:
+                return events[: state[1]]
+            table, piece = self._readers[state[0]], int(state[2])
+            if why == Found.UNCHECKED_PAGE:
+                table.check_page(piece)
+            elif why == Found.UNCHECKED_BLOCK:
+                table.check_block(piece)
+            else:
+                events, state = np.empty(4 * len(events), EVENT), np.zeros(3, np.int64)
 
     def column(self, name: str, *, locates: Sequence[int] | None = None) -> Iterator[NDArray[Any]]:
         """The values of one column, for sums and counts: tables give read-only views of their blocks without
-        a copy, each in its own order (by locate, then append order), the log gives copies in append order.
-        With `locates` only theirs.
+        a copy, [blocks, events] ("aux": [blocks, events, 8]), each table in its own order, by locate, then
+        append order; the log gives copies, [1, events]. With `locates` only theirs.
 
         Raises UsageError for an unknown column or wrong locates; DamagedStoreError before it would yield a
         piece that does not check.
@@ -83,7 +100,7 @@ class LsmSnapshot(LogSnapshot):
             raise UsageError(f"no column {name!r} in EVENT", hint=", ".join(COLUMNS))
         where = conditions((None, None), (None, None), locates, None, 1)
         tables = (table.column(name, where.locates) for table in self._readers)
-        log = (np.ascontiguousarray(where.pick(events)[name]) for events in log_events(self._log, _ALL_SEQ))
+        log = (where.pick(events)[name][np.newaxis].copy() for events in log_events(self._log, _ALL_SEQ))
         return chain(chain.from_iterable(tables), log)
 
 

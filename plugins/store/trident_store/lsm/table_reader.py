@@ -14,11 +14,14 @@ from trident_store.filesystem import FileSystem
 from trident_store.filters import Filter
 from trident_store.lsm import read_kernels
 from trident_store.lsm.layout import COLUMNS, HEADER_BYTES, Section
+from trident_store.lsm.lookup import Table as Address
 from trident_store.lsm.manifest import Entry
 from trident_store.tables import Table
 
 #: Events that are gathered, and sorted into append order, at once when runs are read.
 _SLICE_EVENTS: Final = 1 << 18
+#: Blocks whose columns are given out at once.
+_BLOCKS_AT_ONCE: Final = 64
 #: Runs are read instead of windows when the wanted locates have less than this part of a table's events.
 _SELECTIVE: Final = 0.25
 _ALL_SEQ: Final = (0, (1 << 64) - 1)
@@ -33,9 +36,23 @@ class LsmTable(Table):
         self._views = blocks.view("<u8"), blocks.view("<u4"), blocks.view("<u2"), blocks
         self._checked_blocks = np.zeros(len(self.blocks), np.uint8)
         self._first_refs = np.ascontiguousarray(self.pages["first_ref"])
-        bounds = [int(self.footer[name]) for name in ("min_ref", "max_ref")]
-        #: For `probe`: where the filter is, its blocks, the least and the greatest reference.
-        self.filter = [self.bloom.ctypes.data, len(self.bloom) // 8, *bounds]
+        #: For `lookup`.
+        self.addresses = np.zeros(Address.WORDS, np.uint64)
+        arrays = (
+            (Address.FILTER, self.bloom), (Address.FIRSTS, self._first_refs), (Address.REFS, self.refs),
+            (Address.CHECKED_PAGES, self.checked_pages), (Address.POSITIONS, self.ref_positions),
+            (Address.EVENTS, blocks), (Address.CHECKED_BLOCKS, self._checked_blocks),
+        )  # fmt: skip
+        for word, array in arrays:
+            self.addresses[word] = array.ctypes.data
+        values = (
+            (Address.FILTER_BLOCKS, len(self.bloom) // 8), (Address.PAGES, len(self.pages)),
+            (Address.MIN_REF, self.footer["min_ref"]), (Address.MAX_REF, self.footer["max_ref"]),
+            (Address.REF_COUNT, len(self.refs)), (Address.PAGE_REFS, self.page_refs),
+            (Address.COUNT, entry.count), (Address.BLOCK_EVENTS, self.block_events),
+        )  # fmt: skip
+        for word, value in values:
+            self.addresses[word] = value
 
     def check_block(self, block: int) -> None:
         super().check_block(block)
@@ -51,18 +68,6 @@ class LsmTable(Table):
             if block < 0:
                 return out
             self.check_block(block)
-
-    def find(self, ref: int) -> Events:
-        """The events that name an order reference (not 0), in append order."""
-        found = np.zeros(2, np.int64)
-        wanted = np.uint64(ref)
-        while True:
-            page = read_kernels.find_ref(
-                self._first_refs, self.refs, self.page_refs, wanted, self.checked_pages, found
-            )
-            if page < 0:
-                return self.rows(self.ref_positions[found[0] : found[1]])
-            self.check_page(page)
 
     def scan(self, where: Filter) -> Iterator[Events]:
         """The events that satisfy all conditions, in append order, in arrays of any size."""
@@ -80,21 +85,32 @@ class LsmTable(Table):
             yield where.pick(self.rows(self.window(window)))
 
     def column(self, name: str, locates: NDArray[np.uint32] | None = None) -> Iterator[NDArray[Any]]:
-        """The values of a column in the table's own order, a block at a time, without a copy: read-only views
-        that stay valid. With `locates`, ascending, only theirs."""
+        """The values of a column in the table's own order, without a copy: read-only views that stay valid,
+        [blocks, events of a block] or, of `aux`, [blocks, events, 8]. With `locates` only theirs."""
         number = COLUMNS.index(name)
-        kind = EVENT[name]
-        everything = np.array([[0, self.entry.count]])
-        for start, end in everything if locates is None else self._runs_of(locates):
+        spans = np.array([[0, self.entry.count]]) if locates is None else self._runs_of(locates)
+        for start, end in spans.tolist():
             while start < end:
-                block = int(start) // self.block_events
-                self.check_column(block, number)
-                offset, size = self.column_place(block, number)
-                first = block * self.block_events
-                stop = min(int(end), first + self.rows_in(block))
-                values = self.raw[offset : offset + size].view(kind.base).reshape(-1, *kind.shape)
-                yield values[int(start) - first : stop - first]
-                start = stop
+                block, row = divmod(start, self.block_events)
+                whole = min((end - start) // self.block_events, _BLOCKS_AT_ONCE, len(self.blocks) - 1 - block)
+                if row == 0 and whole > 0:
+                    yield self._column_of(number, block, whole)
+                    start += whole * self.block_events
+                    continue
+                rows = min(end - start, self.rows_in(block) - row)
+                yield self._column_of(number, block, 1)[:, row : row + rows]
+                start += rows
+
+    def _column_of(self, number: int, block: int, blocks: int) -> NDArray[Any]:
+        """A column of neighbouring blocks of the same size, checked."""
+        for each in range(block, block + blocks):
+            self.check_column(each, number)
+        kind = EVENT[COLUMNS[number]]
+        offset, size = self.column_place(block, number)
+        stride = self.block_events * EVENT.itemsize
+        data = self.raw[offset : offset + (blocks - 1) * stride + size]
+        rows = np.lib.stride_tricks.as_strided(data, (blocks, size), (stride, 1), writeable=False)
+        return rows.view(kind.base).reshape(blocks, -1, *kind.shape)
 
     def _windows_of(self, where: Filter) -> list[int]:
         """The windows that may hold an event of the ranges."""
