@@ -54,7 +54,14 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     from trident_core.ring import Ring
 
     yield "ring", Ring(2).warm_up
-    for kind in (Kind.PARSER, Kind.BOOK, Kind.QUERY):  # stores and feeds need a file: they compile nothing
+    for spec in registry().engines(Kind.STORE):  # a store needs a folder: its class compiles without one
+        try:
+            factory = spec.load()
+        except PluginError:
+            continue
+        if isinstance(factory, Warmable):
+            yield f"store {spec.name}", factory.warm_up
+    for kind in (Kind.PARSER, Kind.BOOK, Kind.QUERY):  # feeds compile nothing
         for spec in registry().engines(kind):
             try:
                 engine = spec.load()(*(() if kind is Kind.QUERY else (Session(),)))

@@ -9,7 +9,7 @@ import errno
 import uuid
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -260,7 +260,7 @@ class ReferenceStore:
         finally:
             self._writer.release()
 
-    def __enter__(self) -> ReferenceStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

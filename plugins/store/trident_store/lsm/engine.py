@@ -19,6 +19,7 @@ from trident_store.lsm.layout import MINOR, Shape
 from trident_store.lsm.maintenance import Home, Maintenance, Settings
 from trident_store.lsm.snapshot import LsmSnapshot
 from trident_store.lsm.table_reader import LsmTable
+from trident_store.lsm.warm import exercise
 from trident_store.reference import SEGMENT_BYTES, ReferenceStore
 from trident_store.tables import Table
 
@@ -141,6 +142,11 @@ class LsmStore(ReferenceStore):
             if self._maintenance is not None:
                 self._maintenance.close()
             super().close()
+
+    @staticmethod
+    def warm_up() -> None:
+        """Compile, or load from the cache, all kernels. Of the class: there need be no store yet."""
+        exercise()
 
     # -- tables --
 
