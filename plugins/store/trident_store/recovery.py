@@ -15,7 +15,8 @@ from trident_store.format import (
     segment_number,
 )
 from trident_store.found import Extent, Survey
-from trident_store.lsm.manifest import Manifest
+from trident_store.lsm.layout import manifest_name
+from trident_store.lsm.manifest import Manifest, ManifestWriter
 from trident_store.mark import write_slot
 from trident_store.survey import survey
 from trident_store.tableset import TableCache, leftovers
@@ -63,12 +64,23 @@ def recover(
         files.sync_directory(folder)
         for slot in (found.mark.next_slot, 1 - found.mark.next_slot):
             write_slot(files, durable, slot, found.store_id, end, found.mark.minor)
+        if any(finding.file == manifest_name(found.manifest.place[0]) for finding in found.findings):
+            _renew_manifest(files, folder, found, end.epoch, sector_bytes)
         remove_leftovers(files, folder, found.manifest)
     except BaseException:
         for each in handles:
             files.close(each)
         raise
     return found, end, handle, durable
+
+
+def _renew_manifest(files: FileSystem, folder: Path, found: Survey, epoch: int, sector_bytes: int) -> None:
+    """Put a new manifest in the place of one that holds bytes which no record accounts for."""
+    writer = ManifestWriter(files, folder, found.store_id, epoch, sector_bytes)
+    try:
+        found.manifest = writer.publish(found.manifest.entries, found.manifest.log)
+    finally:
+        writer.close()
 
 
 def remove_leftovers(files: FileSystem, folder: Path, state: Manifest) -> None:

@@ -132,7 +132,7 @@ class _Walk:
                 result.instruments = dict(result.session.directory.as_mapping())
             except DamagedStoreError as error:
                 result.findings.append(finding_of(error))
-        self.sound = not result.findings
+        self.sound = not result.damaged
         mark = result.mark.at
         if self.sound and start.segment:
             # Where the segment before the log's first one ended, a mark may still stand.

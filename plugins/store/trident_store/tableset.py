@@ -10,7 +10,7 @@ from trident_core.contracts import Finding
 from trident_core.errors import DamagedStoreError
 from trident_store.filesystem import FileSystem
 from trident_store.lsm.layout import file_number
-from trident_store.lsm.manifest import Entry, Manifest, read_manifest
+from trident_store.lsm.manifest import Entry, Manifest, read_manifest, unreadable
 from trident_store.tables import Table, finding_of
 
 
@@ -43,6 +43,10 @@ class TableSet:
     findings: list[Finding] = field(default_factory=list)
     bytes: int = 0
 
+    @property
+    def damaged(self) -> bool:
+        return any(finding.severity == "error" for finding in self.findings)
+
 
 def look_at_tables(
     files: FileSystem, folder: Path, store_id: bytes, cache: TableCache, *, every_byte: bool
@@ -54,13 +58,15 @@ def look_at_tables(
         result.findings.append(state)
         return result
     result.manifest = state
+    if every_byte:
+        result.findings += unreadable(files, folder, store_id, state)
     for entry in state.entries:
         result.bytes += entry.nbytes
         found: list[Finding] = []
         try:
             table = cache.open(store_id, entry)
             found = list(table.findings()) if every_byte else []
-            if not found and not result.findings:
+            if not found and not result.damaged:
                 result.tables.append(table)
         except DamagedStoreError as error:
             found = [finding_of(error)]

@@ -159,6 +159,29 @@ def _read_one(files: FileSystem, folder: Path, store_id: bytes, number: int) -> 
     return None
 
 
+def unreadable(files: FileSystem, folder: Path, store_id: bytes, state: Manifest) -> list[Finding]:
+    """Places in the manifest in force that no record accounts for, as notes: a crash tore the last one, or
+    older ones are damaged; no event is affected. Raises OSError."""
+    number = state.place[0]
+    name = manifest_name(number)
+    handle = files.open(folder / name)
+    try:
+        data = read(files, handle, files.size(handle), 0)
+    finally:
+        files.close(handle)
+    found, at = [], HEADER_BYTES
+    while at < len(data):
+        frame = decode_frame(store_id, data[at : at + RECORD_BYTES].tobytes())
+        if frame is not None and _decode_record(store_id, data, (number, at)) is not None:
+            at = frame.after().offset
+            continue
+        problem = "a record of the manifest does not check; another one is in force, no event is affected"
+        found.append(Finding(name, at, state.log.ordinal, None, problem, "note"))
+        magic = data[at + RECORD_BYTES :].tobytes().find(FRAME_MAGIC)
+        at = len(data) if magic < 0 else at + RECORD_BYTES + magic
+    return found
+
+
 class ManifestWriter:
     """Publishes states. A state is in force, and what it no longer names may be removed, when `publish` has
     returned; when it raises, the caller must not go on: what the disk holds then is for the next opening."""
