@@ -59,6 +59,7 @@ class LogWriter:
     def __init__(self, files: FileSystem, folder: Path, segment_bytes: int, sector_bytes: int) -> None:
         self.store_id = b""
         self.minor = 0  # of the format, in what is written: 1 when the store has tables
+        self.marked_minor = 0  # what both slots of the mark are known to say
         self.durable = Position()  # what the newest mark says
         self.recorded: dict[int, Instrument] = {}
         self.sync_failure = ""  # why nothing can be made durable any more
@@ -127,6 +128,7 @@ class LogWriter:
         found, end, handle, self._mark = recover(self._files, self._folder, self.sector_bytes, cache)
         self._handles += [handle, self._mark]
         self.store_id, self.minor = found.store_id, found.mark.minor
+        self.marked_minor = self.minor
         self._log = _Log(handle, end, tuple(found.extents[:-1]))
         self.durable = end
         self.recorded = dict(found.instruments)
@@ -202,6 +204,7 @@ class LogWriter:
         with self._guard("a sync", sync=True):
             for _ in (0, 1):
                 self._set_mark(self._log.end)
+        self.marked_minor = minor
 
     def drop_sealed(self, before: int) -> None:
         """Forget the sealed segments below this number: tables have taken their place."""

@@ -190,7 +190,7 @@ class Maintenance:
             )  # fmt: skip
         entries = [table.entry for table in tables]
         self._manifest.publish(entries, log)
-        if self._writer.minor < MINOR:
+        if self._writer.marked_minor < MINOR:
             self._home.upgrade()
         self._home.install(tables, log)
         self._cache.keep(entries)
