@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trident_book import index, pools, records
+from trident_book import pools, records
 from trident_book.numba_audit import hashes, tags_of
 from trident_book.numba_book import NumbaBook
 from trident_book.reference import ReferenceBook
@@ -123,18 +123,27 @@ def test_references_that_collide():
 
 
 def test_references_that_share_a_tag():
-    """And a bucket: they differ in bits that the tag does not depend on."""
     book = NumbaBook(Session())
-    seed = int(book._state.g[records.SEED])
-    candidates = np.arange(0, 1 << 22, dtype=np.uint64) << np.uint64(39)
-    hashed = hashes(candidates, seed)
-    assert len(np.unique(tags_of(hashed, candidates))) == 1
-    refs = candidates[hashed >> np.uint64(64 - index.BITS_MIN) == 0][:200]
-    assert len(refs) == 200
-    events = [adds(refs), deletes(refs[:90]), adds(refs[:90][::-1]), deletes(refs)]
+    candidates = np.arange(0, 1 << 24, 4, dtype=np.uint64)  # another hash each, the same last 2 bits
+    tags = tags_of(hashes(candidates, int(book._state.g[records.SEED])), candidates)
+    order = np.argsort(tags, kind="stable")
+    twins = np.flatnonzero(tags[order][1:] == tags[order][:-1])[:50]
+    pairs = np.concatenate([candidates[order][twins], candidates[order][twins + 1]])
+    assert len(pairs) > 2
+    events = [adds(pairs), deletes(pairs[: len(twins)]), adds(pairs[::-1]), deletes(pairs)]
     law = ReferenceBook(Session())
     drive.alike(drive.apply(book, events), drive.apply(law, events))
     assert book.validate() == []
+
+
+@pytest.mark.parametrize("step", [1, 3, 4, 64, 1 << 20, 12_345_678_901])
+def test_references_in_a_row_spread_over_the_index_whatever_the_seed(step):
+    """Most entries stand in their own bucket, in each of many books."""
+    refs = np.arange(1, 4_001, dtype=np.uint64) * np.uint64(step)
+    for _ in range(40):
+        book = NumbaBook(Session())
+        book.apply(adds(refs))
+        assert book._state.passed.sum() < 0.3 * len(refs)
 
 
 def test_a_reference_cannot_be_chosen_to_collide():

@@ -113,3 +113,21 @@ def test_the_window_follows_the_touch():
     sides = book._state.sides[2 : 2 * len(book.locates()) + 2]
     inside = sum(int(bits).bit_count() for bits in sides["bits"])
     assert inside > 0.3 * (inside + int(sides["n"].sum()))
+
+
+@pytest.mark.parametrize("deep", [0, 6_000], ids=["shallow", "deep"])
+def test_the_arena_has_room_when_every_window_moves_at_once(deep):
+    """Full windows of 150 symbols, some above many other levels, all left behind in one batch, twice."""
+    rows = []
+    for locate in range(1, 151):
+        below = range(deep if locate % 50 == 0 else 0)
+        ticks = [*(9_000 - 3 * k for k in below), *range(10_000, 10_064), 11_000, 13_000]
+        rows += [(tick, locate) for tick in ticks]
+    rows.sort(key=lambda row: row[0])  # all symbols take the same step one after the other
+    events = np.zeros(len(rows), EVENT)
+    events["price"], events["locate"] = [100 * tick for tick, _ in rows], [locate for _, locate in rows]
+    events["seq"] = events["ref"] = np.arange(1, len(rows) + 1)
+    events["type"], events["side"], events["qty"] = ord("A"), ord("B"), 1
+    book, law = NumbaBook(Session()), ReferenceBook(Session())
+    drive.alike(drive.apply(book, [events]), drive.apply(law, [events]))
+    assert book.validate() == []

@@ -4,7 +4,7 @@ A hash table of buckets, each a cache line: 8 tags of 32 bits, then the 8 order 
 with one comparison of eight tags, so a look-up has no loop to mispredict. Four neighbouring references share
 a bucket: new orders, whose references grow, mostly find theirs in the cache.
 
-    ref >> 2, times a secret odd number, gives 64 bits:   | bucket: the highest | … | tag: 29 of the middle |
+    hash of ref >> 2, 64 bits:   | bucket: the highest | … | tag: 29 of the middle | … |
     tag: those 29 bits, ref & 3, and a 1, for 0 is empty
 
 An entry whose bucket is full goes to the next one with room. Each bucket counts the entries that went past
@@ -22,12 +22,15 @@ from trident_book.machine import lowest_bit, matches
 from trident_book.records import INDEX_BITS, SEED
 from trident_core.jit import njit_entry, njit_inlined
 
+MIX_1: Final = np.uint64(0x9E3779B97F4A7C15)
+MIX_2: Final = np.uint64(0xD6E8FEB86659FD93)
 _0: Final = np.uint32(0)
 _1: Final = np.uint64(1)
 _2: Final = np.uint64(2)
 _3: Final = np.uint64(3)
 _4: Final = np.uint64(4)
 _8: Final = np.uint64(8)
+_32: Final = np.uint64(32)
 _64: Final = np.uint64(64)
 _TAG: Final = np.uint64(0x1FFF_FFFF)
 _TAG_AT: Final = np.uint64(8)
@@ -41,8 +44,13 @@ BITS_MAX: Final = 28
 
 @njit_inlined
 def hash_of(st: Any, ref: Any) -> Any:
-    """64 bits. The factor is the book's own, so nobody can choose references that meet (multiply-shift)."""
-    return (ref >> _2) * np.uint64(st.g[SEED])
+    """64 bits. The seed is the book's own, so nobody can choose references that meet.
+
+    One multiplication would do for references at random, but not for those in a row: many a factor lays
+    them in heaps (Steinhaus' three gaps).
+    """
+    mixed = ((ref >> _2) ^ np.uint64(st.g[SEED])) * MIX_1
+    return (mixed ^ (mixed >> _32)) * MIX_2
 
 
 @njit_inlined

@@ -17,6 +17,7 @@ from trident_book.records import (
     CHUNK_END,
     CHUNK_MAX,
     CHUNK_ROOM,
+    CHUNK_SPARE,
     FAR_LOCATES,
     LEVEL_END,
     LEVEL_FREE,
@@ -297,12 +298,13 @@ def show(st: Any, top: Any, row: Any, symbol: Any, seq: Any) -> None:
 def room(st: Any) -> Any:
     """How many events are sure to find room in all pools: each takes at most one place in each.
 
-    Of chunks an event makes at most two by shrinking and one by growing. Let m be the largest size so far:
-    a side grows past 2m only by more than m events, so m events take at most 4m entries each.
+    Of chunks an event makes at most two by growing, one by placing a window and two by shrinking. Let m be
+    the largest size so far: an event puts at most 65 levels outside, so m / 130 events leave every side
+    within 2m, and take at most 8m entries each.
     """
     g = st.g
     largest = max(CHUNK_ROOM, g[CHUNK_MAX])
-    chunks = min(largest, (len(st.keys) - g[CHUNK_END]) // (4 * largest))
+    chunks = min(largest // 130, (len(st.keys) - g[CHUNK_END]) // (CHUNK_SPARE * largest))
     orders = len(st.orders) - g[ORDER_END] + (g[ORDER_FREE] > 0)
     levels = len(st.levels) - g[LEVEL_END] + (g[LEVEL_FREE] > 0)
     symbols = len(st.tops) - g[SYMBOL_END]

@@ -227,7 +227,8 @@ def _columns(rows: NDArray[Any]) -> dict[str, list[int]]:
 
 def hashes(refs: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
     """`index.hash_of` of an array."""
-    return (refs >> np.uint64(2)) * np.uint64(seed)
+    mixed = ((refs >> np.uint64(2)) ^ np.uint64(seed)) * index.MIX_1
+    return (mixed ^ (mixed >> np.uint64(32))) * index.MIX_2
 
 
 def tags_of(hashed: NDArray[np.uint64], refs: NDArray[np.uint64]) -> NDArray[np.uint32]:

@@ -75,6 +75,15 @@ def move(st: Any, side: Any, cap: Any) -> None:
         st.g[size_class] = old
 
 
+@njit_inlined
+def chunk_for(n: Any) -> Any:
+    """The smallest chunk for `n` levels."""
+    cap = CHUNK_MIN
+    while cap < n:
+        cap *= 2
+    return cap
+
+
 @njit_kernel
 def insert(st: Any, side: Any, key: Any, slot: Any) -> None:
     """Make `slot` the level of a key that is not there."""

@@ -24,7 +24,7 @@ _HUGE: Final[int | None] = getattr(mmap, "MADV_HUGEPAGE", None)
 _ORDERS: Final = 1 << 12
 _LEVELS: Final = 1 << 10
 _SYMBOLS: Final = 1 << 8
-_KEYS: Final = 8 * records.CHUNK_ROOM
+_KEYS: Final = 2 * records.CHUNK_SPARE * records.CHUNK_ROOM
 _FAR: Final = 1 << 6
 
 #: Orders and levels (64 bytes each) from which on the kernel looks ahead. Fewer stay in the caches: to look
@@ -57,7 +57,7 @@ def make_state() -> State:
     g[records.CHUNK_END] = records.CHUNK_MIN
     g[records.INDEX_BITS] = index.BITS_MIN
     g[records.AHEAD_FROM] = _AHEAD_FROM
-    g[records.SEED] = secrets.randbits(63) | 1
+    g[records.SEED] = secrets.randbits(63)
     kinds = len(records.ANOMALIES)
     return State(
         g=g,
@@ -91,8 +91,9 @@ def with_more_room(st: State) -> State:
         for name in ("tops", "sides", "window"):
             changed[name] = _doubled(getattr(st, name))
     largest = max(records.CHUNK_ROOM, int(g[records.CHUNK_MAX]))
-    if len(st.keys) - g[records.CHUNK_END] < 4 * largest:
-        more = max(len(st.keys), 8 * largest)
+    spare = records.CHUNK_SPARE * largest
+    if len(st.keys) - g[records.CHUNK_END] < spare:
+        more = max(len(st.keys), 2 * spare)
         changed["keys"], changed["slots"] = _longer(st.keys, more), _longer(st.slots, more)
     if 2 * g[records.FAR_LOCATES] >= len(st.far):
         changed["far"] = zeros(2 * len(st.far), np.uint64)

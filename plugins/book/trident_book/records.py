@@ -69,8 +69,9 @@ WINDOW: Final = 64
 CHUNK_FREE: Final = 16  # first of 32 heads of free chunks, by size
 #: The smallest chunk of the arena: a cache line of keys.
 CHUNK_MIN: Final = 8
-#: The arena must have room for four chunks of the largest size so far, but at least of this size.
-CHUNK_ROOM: Final = 1024
+#: The arena must have room for eight chunks of the largest size so far, but at least of CHUNK_ROOM.
+CHUNK_SPARE: Final = 8
+CHUNK_ROOM: Final = 4096
 #: Locates below this are looked up directly, others (not of ITCH) in an open-addressing table.
 NEAR: Final = 65_536
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from trident_book import outside
 from trident_book.machine import highest_bit, lowest_bit
-from trident_book.records import CHUNK_MIN, LEVEL_END, LEVEL_FREE, WINDOW
+from trident_book.records import LEVEL_END, LEVEL_FREE, WINDOW
 from trident_book.unsigned import u
 from trident_core.jit import njit_inlined, njit_kernel
 
@@ -212,6 +212,9 @@ def place_window(st: Any, side_at: Any) -> None:
     side = st.sides[side_at]
     old_base, old_tick = side.base, side.tick
     window = np.uint64(side_at) * _64
+    most = np.int64(side.n) + WINDOW
+    if most > np.int64(side.cap):
+        outside.move(st, side, outside.chunk_for(most))
     while side.bits > _0:
         bit = lowest_bit(side.bits)
         side.bits &= side.bits - _1
@@ -239,8 +242,9 @@ def place_window(st: Any, side_at: Any) -> None:
             st.keys[u(kept)], st.slots[u(kept)] = key, slot
             kept += 1
     side.n = kept - np.int64(side.start)
-    while side.cap > CHUNK_MIN and side.n * 4 <= side.cap:
-        outside.move(st, side, np.int64(side.cap) >> 1)
+    cap = outside.chunk_for(2 * np.int64(side.n))
+    if cap < np.int64(side.cap):
+        outside.move(st, side, cap)
     moved = abs(side.base - old_base) >= 8 * np.int64(tick) or tick != old_tick
     side.patience = _PATIENCE if moved else min(2 * np.int64(side.patience), _PATIENCE_MAX)
 
