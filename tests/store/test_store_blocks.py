@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import google_crc32c
 import numpy as np
 import pytest
 
@@ -138,6 +140,59 @@ class TestBlocks:
         assert chain_problem(follower, end) == ""
         assert "does not continue" in chain_problem(follower, other_end)
         assert one[HEADER_BYTES:] != other[HEADER_BYTES:]
+
+
+def documented(table: str, size: int) -> dict[str, tuple[int, str]]:
+    """Fields of a table of docs/store-engines.md: name -> (offset, type); no gap, `size` bytes."""
+    page = (Path(__file__).parents[2] / "docs" / "store-engines.md").read_text()
+    tables = dict(re.findall(r"<!-- (\w+) -->\n\n\|.*?\|\n\|[-| ]+\|\n((?:\|.*\|\n)+)", page))
+    found, end = {}, 0
+    for row in tables[table].splitlines():
+        offset, kind, name = [cell.strip() for cell in row.split("|")[1:4]]
+        assert int(offset) == end, f"{table}.{name} leaves a gap"
+        found[name] = (end, kind)
+        end += int(kind.removesuffix(" bytes")) if "bytes" in kind else int(kind[1:]) // 8
+    assert end == size
+    return found
+
+
+def field(data: bytes, at: tuple[int, str]) -> Any:
+    offset, kind = at
+    if "bytes" in kind:
+        return data[offset : offset + int(kind.removesuffix(" bytes"))]
+    return int.from_bytes(data[offset : offset + int(kind[1:]) // 8], "little")
+
+
+def test_every_field_stands_where_the_document_says(
+    made: type[BlockStore], memory: Memory, tmp_path: Path
+) -> None:
+    session = Session()
+    session.directory.put(Instrument(1, "A"))
+    store = made(tmp_path / "s", "create", session, store_id=bytes(range(16)))
+    store.append(make_events(0, 30))
+    store.close()
+    before, value = memory.blocks[1], memory.blocks[2]
+    block = {name: field(value, at) for name, at in documented("block", 64).items()}
+    last = field(before, documented("block", 64)["crc"])
+    assert block == {
+        "magic": b"TBLK", "kind": 1, "version": 1, "count": 30, "chain": last, "number": 2, "ordinal": 0,
+        "first seq": 1, "last seq": 59, "meta": 1, "payload bytes": 1_920,
+        "payload crc": google_crc32c.value(value[64:]),
+        "crc": google_crc32c.value(bytes(range(16)) + value[:60]),
+    }  # fmt: skip
+    slots = (tmp_path / "s" / "durable").read_bytes()
+    places = documented("mark", 84)
+    one, two = ({name: field(slots[start:], at) for name, at in places.items()} for start in (0, 4_096))
+    mark = one if one["turn"] > two["turn"] else two
+    assert mark | {"crc": 0} == {
+        "magic": b"TBLKMARK", "major": 1, "minor": 0, "chain": block["crc"], "store id": bytes(range(16)),
+        "blocks": 3, "ordinal": 30, "last seq": 59, "meta": 1, "hint": 0,
+        "turn": max(one["turn"], two["turn"]), "crc": 0,
+    }  # fmt: skip
+    assert abs(one["turn"] - two["turn"]) == 1
+    assert (one["turn"] % 2, two["turn"] % 2) == (0, 1)
+    start = 4_096 if mark is two else 0
+    assert mark["crc"] == google_crc32c.value(slots[start : start + 80])
 
 
 class TestWaiting:

@@ -13,6 +13,7 @@ import os
 import struct
 import weakref
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -172,8 +173,11 @@ class LmdbFile:
                 raise self.error(f"{what} is not what it should be", page, page_bytes)
         return State(page_bytes, free, main, last, transaction)
 
-    def _nodes(self, state: State, page: int) -> tuple[list[Node], bool]:
-        """The entries of a branch or leaf page, and whether it is a leaf. Raises EngineError."""
+    def _nodes(self, state: State, page: int, tree: Tree | None = None) -> tuple[list[Node], bool]:
+        """The entries of a branch or leaf page of a tree (None: of blocks), and whether it is a leaf.
+
+        Raises EngineError.
+        """
         size = state.page_bytes
         if not 2 <= page <= state.last_page:
             raise self.error(f"page {page} is none of the file's {state.last_page + 1}", page, size)
@@ -185,8 +189,10 @@ class LmdbFile:
             raise self.error("the bounds of a page do not check", page, size)
         offsets = struct.unpack_from(f"<{(lower - _PAGE_BYTES) // 2}H", data, _PAGE_BYTES)
         nodes = [self._node(state, page, data, offset, upper, flags == _LEAF) for offset in offsets]
-        first = flags == _BRANCH  # the first key of a branch is not used
-        if not nodes or any(a.key >= b.key for a, b in zip(nodes[first:], nodes[first + 1 :], strict=False)):
+        keys = [node.key for node in nodes[flags == _BRANCH :]]  # the first key of a branch is not used
+        if tree is state.free:  # its keys are numbers in the machine's order
+            keys = [key[::-1] for key in keys]
+        if not nodes or any(len(key) != 8 for key in keys) or any(a >= b for a, b in pairwise(keys)):
             raise self.error("the keys of a page do not grow", page, size)
         return nodes, flags == _LEAF
 
@@ -256,7 +262,7 @@ class LmdbFile:
     def _check_tree(self, state: State, tree: Tree, taken: np.ndarray) -> None:
         counts = [0, 0, 0, 0]
         if tree.root != _NONE:
-            for nodes, leaf, page, depth in self._walk(state, tree.root, 1):
+            for nodes, leaf, page, depth in self._walk(state, tree, tree.root, 1):
                 taken[page] += 1
                 if leaf != (depth == tree.depth):
                     raise self.error("a tree has another depth than it says", page, state.page_bytes)
@@ -278,22 +284,26 @@ class LmdbFile:
         if counts != said:
             raise self.error(f"a tree counts {said} pages and entries, and has {counts}", 0)
 
-    def _walk(self, state: State, page: int, depth: int) -> Iterator[tuple[list[Node], bool, int, int]]:
+    def _walk(
+        self, state: State, tree: Tree, page: int, depth: int
+    ) -> Iterator[tuple[list[Node], bool, int, int]]:
         if depth > _MAX_DEPTH:
             raise self.error("a tree has no end", page, state.page_bytes)
-        nodes, leaf = self._nodes(state, page)
+        nodes, leaf = self._nodes(state, page, tree)
         yield nodes, leaf, page, depth
         if not leaf:
             for node in nodes:
-                yield from self._walk(state, node.page, depth + 1)
+                yield from self._walk(state, tree, node.page, depth + 1)
 
     def _check_free(self, state: State, node: Node, value: bytes, taken: np.ndarray, page: int) -> None:
         """One list of free pages: how many, then their numbers, descending."""
         numbers = np.frombuffer(value[: len(value) // 8 * 8], "<u8")
-        sound = (
-            len(node.key) == 8 and int.from_bytes(node.key, "little") <= state.transaction and len(numbers)
-        )
-        if not sound or int(numbers[0]) > len(numbers) - 1:
+        whole = len(value) % 8 == 0 and len(numbers) > 0
+        if (
+            not whole
+            or int.from_bytes(node.key, "little") > state.transaction
+            or int(numbers[0]) > len(numbers) - 1
+        ):
             raise self.error("a list of free pages does not check", page, state.page_bytes)
         free = numbers[1 : 1 + int(numbers[0])]
         if len(free) and (int(free.max()) > state.last_page or int(free.min()) < 2):
