@@ -19,18 +19,17 @@ from typing import Final
 
 import numpy as np
 
-from trident_core.benchmarks.setting import BATCH, Setting
+from trident_core.benchmarks.setting import Setting
 from trident_core.contracts import Kind
 from trident_core.decode import decode
 from trident_core.dtypes import TOP
 from trident_core.inputs import open_input
 from trident_core.measure import Comparison, compare
+from trident_core.pipeline import BATCH
 from trident_core.sharding import AHEAD, Work, applied
 
 #: Simulated days have no date of their own; the peer wants one.
 DATE: Final = dt.date(2019, 12, 30)
-#: Events that are dealt to threads at once.
-SHARDED_BATCH: Final = 1 << 14
 
 
 def touch(day: Path, parser: str | None, book: str | None, *, rows: bool) -> int:
@@ -59,7 +58,7 @@ def sharded_bbo(day: Path, parser: str | None, book: str | None, *, threads: int
     assert opened.book is not None
     work, found = Work(lambda events, tops, _: bbo(events, tops, opened.session), effects=False), 0
     try:
-        events = decode(opened.feed, opened.parser, batch=SHARDED_BATCH, kept=AHEAD + 1)
+        events = decode(opened.feed, opened.parser, batch=BATCH, kept=AHEAD + 1)
         for done in applied(((each, None) for each in events), opened.book, work=lambda _: work):
             found += sum(len(merge_rows(parts, "seq")) for parts in done.results)
     finally:
