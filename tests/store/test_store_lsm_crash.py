@@ -46,6 +46,39 @@ def test_promises_hold_after_any_crash_at_length(lsm_opener: Any, script: str) -
     assert report.states > 5_000
 
 
+@pytest.fixture
+def eager_opener(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A store that writes zeros ahead after a kibibyte."""
+    monkeypatch.setattr(LogWriter, "EAGER_BYTES", 1_024)
+    monkeypatch.setattr(LsmStore, "_ahead_bytes", 1_536)
+
+    def opener(mode: str, session: Session | None, files: CrashFileSystem) -> LsmStore:
+        options: dict[str, Any] = {"segment_bytes": 6_144, "sector_bytes": 512, "frame_events": 2}
+        return LsmStore("/store", mode, session, filesystem=files, background=False, fanout=2, **options)
+
+    return opener
+
+
+AHEAD = "a6 s a2 s a3 s a1 s a9 s a3 s a2 s a30 s a2 s r a2 s a1 s a8"
+
+
+def test_zeros_written_ahead_are_no_danger(eager_opener: Any) -> None:
+    sizes = set()
+    files = CrashFileSystem(exists=False)
+    store = eager_opener("create", Session(), files)
+    for first in range(0, 40, 2):
+        store.append(make_events(first, 2))
+        store.sync()
+        log = store.stats()["bytes"]
+        sizes.add(sum(len(data) for name, data in files.visible().items() if name.endswith(".seg")) > log)
+    assert sizes == {True, False}, "no zeros were written ahead, or always"
+    assert store.verify().findings == []
+    store.close()
+    report = explore(eager_opener, AHEAD, states_per_point=4, nested=2, seed=3)
+    assert report.violations == []
+    assert report.states > 500
+
+
 # -- planted faults: each takes one thing out of the protocol --
 
 

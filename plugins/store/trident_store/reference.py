@@ -61,6 +61,7 @@ class ReferenceStore:
 
     _table: type[Table] = Table
     _snapshot: type[LogSnapshot] = LogSnapshot
+    _ahead_bytes = 0
 
     def __init__(
         self,
@@ -98,7 +99,7 @@ class ReferenceStore:
             if session is not None and self._view.session is not None:
                 require_same(session, self._view.session)
             return
-        self._writer = LogWriter(self._files, self.path, segment_bytes, sector_bytes)
+        self._writer = LogWriter(self._files, self.path, segment_bytes, sector_bytes, self._ahead_bytes)
         try:
             if mode == "create":
                 self._session = self._create(session, store_id)
@@ -222,7 +223,7 @@ class ReferenceStore:
         """See `trident_core.contracts.Store.verify`."""
         self._require_open()
         if self.mode != "read":
-            self._writer.settle()
+            self._writer.trim()
         found = survey(self._files, self.path, payloads=True, cache=TableCache(self._files, self.path))
         return Verification(found.end.ordinal, found.end.last_seq, found.bytes, found.findings)
 
@@ -256,7 +257,7 @@ class ReferenceStore:
             return
         try:
             if not self._writer.sync_failure:
-                self._writer.sync()
+                self._writer.finish()
         finally:
             self._writer.release()
 

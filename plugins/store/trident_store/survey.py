@@ -211,7 +211,7 @@ class _Walk:
             try:
                 self.accept(self.frame(handle, size))
             except _BrokenError as broken:
-                if broken.torn and last and self.tearable() and self.behind_mark():
+                if broken.torn and last and self.behind_mark() and self.tearable(handle, size):
                     self.survey.tears.append(Tear(number, self.here.offset, size - self.here.offset))
                     return
                 if not self.skip(handle, size, broken):
@@ -301,9 +301,17 @@ class _Walk:
 
     # -- bookkeeping --
 
-    def tearable(self) -> bool:
-        """May the place that comes next be a torn tail, if it lies behind the mark?"""
-        return self.sound and not self.survey.mark.bad_slots
+    def tearable(self, handle: int = -1, size: int = 0) -> bool:
+        """May the place that comes next be a torn tail, if it lies behind the mark? With a bad slot only when
+        there is nothing: zeros up to `size`, that were written ahead."""
+        if not self.survey.mark.bad_slots:
+            return self.sound
+        return self.sound and handle >= 0 and self.zeros(handle, size)
+
+    def zeros(self, handle: int, size: int) -> bool:
+        """Are there only zeros from here to the end of the segment?"""
+        starts = range(self.here.offset, size, _WINDOW)
+        return not any(read(self.files, handle, min(_WINDOW, size - at), at).any() for at in starts)
 
     def behind_mark(self) -> bool:
         mark = self.survey.mark.at

@@ -38,6 +38,7 @@ class LsmStore(ReferenceStore):
 
     _table = LsmTable
     _snapshot = LsmSnapshot
+    _ahead_bytes = 4 << 20  # zeros written ahead of the log while syncs come often
 
     def __init__(
         self,
