@@ -46,6 +46,7 @@ class Found(IntEnum):
     UNCHECKED_PAGE = 1
     UNCHECKED_BLOCK = 2
     FULL = 3
+    NO_EVENT = 4
 
 
 # Enums are slow to compile: kernels see integers.
@@ -101,7 +102,9 @@ def _first_not_below(address: Any, low: Any, high: Any, ref: Any) -> Any:
 
 @njit
 def _copy(table: Any, position: Any, out: Any) -> int:
-    """out (eight words) = an event; -1, or the block that has to be checked first."""
+    """out (eight words) = an event; -1, or the block that has to be checked first, or -2: there is none."""
+    if position >= table[_COUNT]:
+        return -2
     block = position // table[_BLOCK_EVENTS]
     if not load_u8(table[_CHECKED_BLOCKS] + block):
         return int(block)
@@ -151,9 +154,9 @@ def lookup(ref: Any, tables: Any, out: Any, state: Any) -> int:
                 if n == out.shape[0]:
                     return 3
                 block = _copy(table, load_u32(table[_POSITIONS] + np.uint64(4) * at), out[n])
-                if block >= 0:
+                if block != -1:
                     state[2] = block
-                    return 2
+                    return 2 if block >= 0 else 4
                 n += 1
                 at += one
             if at < end:

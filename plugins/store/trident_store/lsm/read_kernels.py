@@ -17,11 +17,13 @@ def gather(
     """out[i] (eight words) = the event at positions[i]. The `raw` arrays are views of a table's blocks.
 
     Ends at the first event of a block that is not `checked` (u8 for each block), and returns the block; -1
-    when all are in `out`.
+    when all are in `out`, -2 at a position that the table does not have.
     """
     last_start = (count - 1) // block_events * block_events
     for i in range(positions.shape[0]):
         position = np.int64(positions[i])
+        if position >= count:
+            return -2
         block = position // block_events
         if not checked[block]:
             return int(block)

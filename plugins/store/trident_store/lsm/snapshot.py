@@ -84,6 +84,8 @@ class LsmSnapshot(LogSnapshot):
                 table.check_page(piece)
             elif why == Found.UNCHECKED_BLOCK:
                 table.check_block(piece)
+            elif why == Found.NO_EVENT:
+                raise table.damaged(0, "the index of references names an event that the table does not have")
             else:
                 events, state = np.empty(4 * len(events), EVENT), np.zeros(3, np.int64)
 

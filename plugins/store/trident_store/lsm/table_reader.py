@@ -65,8 +65,10 @@ class LsmTable(Table):
             block = read_kernels.gather(
                 *self._views, positions, self.block_events, self.entry.count, self._checked_blocks, words
             )
-            if block < 0:
+            if block == -1:
                 return out
+            if block < 0:
+                raise self.damaged(HEADER_BYTES, "an index names an event that the table does not have")
             self.check_block(block)
 
     def scan(self, where: Filter) -> Iterator[Events]:
