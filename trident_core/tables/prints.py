@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from trident_core.dtypes import EFFECT, TOP, Effects, Events, Tops
 from trident_core.session import Session
-from trident_core.tables.common import HEAD, NO_LETTER, Table, check, fill_head, is_any, letters
-from trident_core.tables.scan_kernel import printing
+from trident_core.tables.common import HEAD, Table, check
+from trident_core.tables.scan_kernel import fill_trades, printing
 
 #: Prints and their voids. `side` and `order_id` are the resting order's (E, C).
 TRADE: Final = np.dtype(
@@ -20,6 +20,12 @@ TRADE: Final = np.dtype(
         ("order_id", "<u8"), ("match_number", "<u8"), ("cross_type", "S1"),
     ]
 )  # fmt: skip
+
+#: The same with letters as numbers, and no tops at all: what a kernel takes.
+_CODES: Final = np.dtype(
+    [(name, "u1" if TRADE[name].kind == "S" else TRADE[name]) for name in TRADE.names or ()]
+)
+_NO_TOPS: Final = np.zeros(0, TOP)
 
 
 def trades(events: Events, effects: Effects, session: Session, tops: Tops | None = None) -> Table:
@@ -33,21 +39,11 @@ def trades(events: Events, effects: Effects, session: Session, tops: Tops | None
     check(events, (effects, EFFECT), (tops, TOP))
     chosen = np.empty(len(events), np.int64)
     chosen = chosen[: printing(events, effects, chosen)]
-    events, effects = events[chosen], effects[chosen]
-    kind = events["type"]
-    executed = is_any(kind, "EC")
-    rows = np.zeros(len(chosen), TRADE)
-    fill_head(rows, events, session)
-    if tops is not None:
-        rows["locate"] = np.where(executed, tops["locate"][chosen], events["locate"])
-    rows["kind"] = letters(kind)
-    rows["price"] = np.where(kind == ord("E"), effects["price"], events["price"])
-    rows["size"] = events["qty"]
-    rows["side"] = letters(np.where(executed, effects["side"], NO_LETTER))
-    rows["order_id"] = np.where(executed, events["ref"], 0)
-    rows["match_number"] = events["ref2"]
-    rows["cross_type"] = letters(np.where(kind == ord("Q"), events["aux"][:, 0], NO_LETTER))
-    return rows
+    rows = np.empty(len(chosen), _CODES)
+    cross_types = events["aux"][:, 0]
+    resting = _NO_TOPS if tops is None else tops
+    fill_trades(chosen, events, effects, resting, cross_types, session.midnight_ns(), rows)
+    return rows.view(TRADE)
 
 
 def voided(trades_of_day: Table) -> NDArray[np.bool_]:

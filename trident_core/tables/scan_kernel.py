@@ -10,6 +10,7 @@ from trident_core.dtypes import EventFlag, Outcome, TopFlag
 from trident_core.jit import njit_entry
 
 _E, _C, _P, _Q, _B = (ord(letter) for letter in "ECPQB")
+_NO_LETTER = ord("N")
 _NON_PRINTABLE = int(EventFlag.NON_PRINTABLE)
 _APPLIED, _OVER = int(Outcome.APPLIED), int(Outcome.OVER_EXECUTION)
 _CHANGED = int(TopFlag.CHANGED)
@@ -32,6 +33,25 @@ def printing(events: Any, effects: Any, out: Any) -> int:
         out[count] = i
         count += 1
     return count
+
+
+@njit_entry
+def fill_trades(
+    chosen: Any, events: Any, effects: Any, tops: Any, cross_types: Any, midnight: Any, out: Any
+) -> None:
+    """Write the prints `chosen` to `out`, TRADE[len(chosen)] with letters as u8. `tops` may be empty."""
+    for k in range(len(chosen)):
+        i = chosen[k]
+        event, row = events[i], out[k]
+        kind = event.type
+        executed = kind == _E or kind == _C
+        row.ts_event, row.seq = np.int64(event.ts) + midnight, event.seq
+        row.locate = tops[i].locate if executed and len(tops) > 0 else event.locate
+        row.kind, row.size, row.match_number = kind, event.qty, event.ref2
+        row.price = effects[i].price if kind == _E else event.price
+        row.side = effects[i].side if executed else np.uint8(_NO_LETTER)
+        row.order_id = event.ref if executed else np.uint64(0)
+        row.cross_type = cross_types[i] if kind == _Q else np.uint8(_NO_LETTER)
 
 
 @njit_entry
