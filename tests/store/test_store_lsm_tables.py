@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from trident_store.crashcheck import PATH, make_events, read_all
 from trident_store.crashmodel import CrashFileSystem, Disk
 from trident_store.lsm.engine import LsmStore
 from trident_store.lsm.layout import Shape
+from trident_store.lsm.maintenance import Settings, due
+from trident_store.lsm.manifest import Entry
 from trident_store.reference import ReferenceStore
 
 TINY = {"segment_bytes": 2_048, "sector_bytes": 512, "frame_events": 4}
@@ -333,3 +336,78 @@ def test_options_of_tables_are_checked(tmp_path: Path) -> None:
     store.close()
     with LsmStore(tmp_path / "s", "read") as reader, pytest.raises(UsageError, match="reading"):
         reader.flush()
+
+
+# -- columns, levels, rates --
+
+
+@pytest.mark.parametrize("column", ["price", "seq", "type", "flags", "aux"])
+def test_a_column_is_the_values_of_all_events(lsm_opener: Any, column: str) -> None:
+    files = CrashFileSystem(exists=False)
+    store = lsm_opener("create", Session(), files)
+    events = wild(np.random.default_rng(3), 150, 0)
+    for first in range(0, 150, 15):
+        store.append(events[first : first + 15])
+    snapshot = store.snapshot()
+    for locates in (None, [1, 70_000], [], [9]):
+        keep = np.ones(150, bool) if locates is None else np.isin(events["locate"], locates)
+        parts = [part.reshape(-1, *EVENT[column].shape) for part in snapshot.column(column, locates=locates)]
+        got = np.concatenate([events[column][:0], *parts])
+        assert sorted(got.tolist()) == sorted(events[column][keep].tolist())
+    assert all(not part.flags.writeable for part in store._tables[0].column(column))
+    with pytest.raises(UsageError, match="no column"):
+        snapshot.column("prize")
+
+
+def test_a_damaged_column_is_refused_and_the_others_are_not(rotting: Disk) -> None:
+    name = min(name for name in rotting if name.endswith(".tab"))
+    changed = bytearray(rotting[name])
+    changed[64 + 4 * 8 + 1] ^= 1  # ts of the first block
+    snapshot = LsmStore(PATH, "read", filesystem=CrashFileSystem(rotting | {name: bytes(changed)})).snapshot()
+    assert sum(part.size for part in snapshot.column("price")) == 46
+    with pytest.raises(DamagedStoreError, match="column ts of block 0"):
+        list(snapshot.column("ts"))
+
+
+def entries(levels: str, count: int = 10) -> list[Entry]:
+    return [Entry(i + 1, int(level), 1, 0, i * count, count, 0, 0, 0) for i, level in enumerate(levels)]
+
+
+@pytest.mark.parametrize(
+    ("levels", "table_events", "expected"),
+    [
+        ("", 100, None),
+        ("00", 100, None),
+        ("000", 100, (0, 3)),
+        ("0000", 100, (0, 3)),
+        ("11000", 100, (2, 5)),
+        ("111000", 100, (3, 6)),
+        ("1110", 100, (0, 3)),
+        ("0100", 100, None),
+        ("000", 29, None),
+        ("111000", 30, (3, 6)),
+    ],
+)
+def test_which_tables_are_merged(levels: str, table_events: int, expected: Any) -> None:
+    """The oldest neighbours of the lowest level that has `fanout` of them, if they fit in one table."""
+    assert due(entries(levels), Settings(fanout=3, table_events=table_events)) == expected
+
+
+def test_compaction_keeps_to_its_rate_and_ends_with_the_store(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"segment_bytes": 200_000, "fanout": 2, "background": False}
+    with LsmStore(tmp_path / "s", "create", Session(), compaction_bytes_per_s=500_000, **options) as store:
+        began = time.monotonic()
+        for first in range(0, 8_000, 1_000):
+            store.append(make_events(first, 1_000))
+        assert store.stats()["compacted_bytes"] > 400_000
+        assert time.monotonic() - began > 0.8
+    slow: dict[str, Any] = {"segment_bytes": 200_000, "fanout": 2, "compaction_bytes_per_s": 1}
+    store = LsmStore(tmp_path / "t", "create", Session(), **slow)
+    store.append(make_events(0, 20_000))
+    began = time.monotonic()
+    store.close()
+    assert time.monotonic() - began < 60
+    with LsmStore(tmp_path / "t", "append", **(slow | {"compaction_bytes_per_s": 0})) as again:
+        again.compact()
+        assert again.maintenance_failure == ""
+        assert read_all(again).tobytes() == make_events(0, 20_000).tobytes()
