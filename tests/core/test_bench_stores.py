@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,17 @@ def test_a_peer_keeps_what_it_is_given(peer: type[Peer], sync: bool, tmp_path: P
 
 def test_preparing_is_off_the_clock() -> None:
     steps: list[str] = []
+
+    def prepare() -> None:
+        steps.append("p")
+        time.sleep(0.2)
+
     found = compare(
         "t", {"a": lambda: steps.append("a"), "b": lambda: steps.append("b")}, "nothing", unit="u", units=1,
-        rounds=2, prepare=lambda: steps.append("p"),
+        rounds=2, prepare=prepare,
     )  # fmt: skip
     assert "".join(steps) == "pab" * 3
+    assert min(found.timings["a"].wall) < 0.2
     assert len(found.timings["a"].wall) == 2
 
 
