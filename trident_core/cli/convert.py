@@ -70,35 +70,31 @@ def convert(
         run = lobster_run(symbols, start, until, refused=refused, depth=depth, md5=md5)
     else:
         run = _table_run(
-            tables,
-            form,
-            price,
-            naming,
-            symbols,
-            start,
-            until,
-            bars,
-            by_symbol=by_symbol,
-            depth=depth,
-            md5=md5,
-        )
+            tables, form, price, naming, symbols, start, until, bars,
+            by_symbol=by_symbol, depth=depth, md5=md5,
+        )  # fmt: skip
     opened = open_input(
         file, feed=feed, parser=parser, book=book, date=common.parse_date(date), lenient=lenient, port=port,
         threads=threads,
     )  # fmt: skip
+    done, render = _run(opened, file, out, run, quiet=json)
+    print_notices(done.stats)
+    emit(done.to_json(), as_json=json, render=render)
+    if done.stats.interrupted:
+        raise typer.Exit(130)
+
+
+def _run(opened: Opened, file: str, out: Path, run: Any, *, quiet: bool) -> Any:
+    """What `run` returns of the opened input, which is closed then. Raises UsageError without a date."""
     try:
         if opened.session.date is None:
             raise UsageError(
                 f"the session's date is not in the name {file}", hint="give it: --date 2019-12-30"
             )
-        with progress("converting", quiet=json) as advance:
-            done, render = run(opened, out, advance)
+        with progress("converting", quiet=quiet) as advance:
+            return run(opened, out, advance)
     finally:
         opened.close()
-    print_notices(done.stats)
-    emit(done.to_json(), as_json=json, render=render)
-    if done.stats.interrupted:
-        raise typer.Exit(130)
 
 
 def _table_run(*args: Any, **rest: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from trident_core.cli import common
-from trident_core.cli.answers import DayWatch, ask, render_answers, render_watch
+from trident_core.cli.answers import Answer, DayWatch, ask, render_answers, render_watch
 from trident_core.cli.output import console, emit, print_notices, program, progress, render_run
 from trident_core.cli.run import run_line
 from trident_core.cli.simulated import simulate_day
@@ -69,12 +69,7 @@ def demo(
         render_report(show, out / "store", report)
         show.print("\n4. what the day was")
         render_watch(show, watch)
-
-    reader = registry().select(Kind.STORE, store).load()(out / "store", "read")
-    try:
-        answers = ask(reader.snapshot(), registry().select(Kind.QUERY, query).load()(), watch)
-    finally:
-        reader.close()
+    answers = _answers(out / "store", store, query, watch)
     data = {
         "run": stats.to_json(),
         "verified": report.ok,
@@ -88,6 +83,14 @@ def demo(
         raise typer.Exit(130)
     if not report.ok:
         raise typer.Exit(StoreError.exit_code)
+
+
+def _answers(folder: Path, store: str | None, query: str | None, watch: DayWatch) -> list[Answer]:
+    reader = registry().select(Kind.STORE, store).load()(folder, "read")
+    try:
+        return ask(reader.snapshot(), registry().select(Kind.QUERY, query).load()(), watch)
+    finally:
+        reader.close()
 
 
 def _make_folder(out: Path) -> None:
