@@ -21,7 +21,7 @@ from trident_store.tables import Table
 #: Events that are gathered, and sorted into append order, at once when runs are read.
 _SLICE_EVENTS: Final = 1 << 18
 #: Blocks whose columns are given out at once.
-_BLOCKS_AT_ONCE: Final = 64
+_BLOCKS_AT_ONCE: Final = 256
 #: Runs are read instead of windows when the wanted locates have less than this part of a table's events.
 _SELECTIVE: Final = 0.25
 _ALL_SEQ: Final = (0, (1 << 64) - 1)
@@ -105,7 +105,8 @@ class LsmTable(Table):
 
     def _column_of(self, number: int, block: int, blocks: int) -> NDArray[Any]:
         """A column of neighbouring blocks of the same size, checked."""
-        for each in range(block, block + blocks):
+        unchecked = np.flatnonzero(self.checked_columns[block : block + blocks, number] == 0)
+        for each in (unchecked + block).tolist():
             self.check_column(each, number)
         kind = EVENT[COLUMNS[number]]
         offset, size = self.column_place(block, number)
