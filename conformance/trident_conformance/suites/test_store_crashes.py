@@ -112,15 +112,15 @@ class TestDamage:
         data, or it is said."""
         folder = filled(store_engine, tmp_path / "s")
         outcomes = {"exact": 0, "refused": 0}
-        self._try_all(folder, tmp_path / "copy", 16 if quick else 32, outcomes, self._reader(store_engine))
+        self._try_all(folder, tmp_path / "copy", 16 if quick else 20, outcomes, self._reader(store_engine))
         assert outcomes["refused"], "no damage was noticed at all"
 
-    def test_recovery_never_cuts_in_silence(self, store_engine: Engine, tmp_path: Path, quick: bool) -> None:
+    def test_recovery_never_cuts_in_silence(self, store_engine: Engine, tmp_path: Path) -> None:
         """STORE-21: the same, opened for appending: all is there, or it is refused and not changed."""
         folder = filled(store_engine, tmp_path / "s")
         outcomes = {"exact": 0, "refused": 0}
         self._try_all(
-            folder, tmp_path / "copy", 10 if quick else 16, outcomes,
+            folder, tmp_path / "copy", 10, outcomes,
             lambda copy: damage.append_outcome(store_engine, copy, EVENTS),
         )  # fmt: skip
         assert outcomes["refused"], "no damage was noticed at all"
