@@ -44,7 +44,7 @@ def test_a_few_trials_of_each_kind() -> None:
 
 def test_a_wrong_store_is_told() -> None:
     """It believes damaged payloads."""
-    status, found = bitrot("--store", "wrong_engines:ForgetsACrc", "--no-peers", "--trials", "12")
+    status, found = bitrot("--store", "wrong_engines:ForgetsACrc", "--no-peers", "--trials", "6")
     assert status == 1
     guilty = [row for row in found["rows"] if row["silent"]]
     assert guilty
@@ -66,6 +66,7 @@ def test_a_process_that_dies_is_an_outcome(tmp_path: Path, monkeypatch: pytest.M
         child.stop()
 
 
+@pytest.mark.slow
 def test_a_plain_peer_is_told() -> None:
     """SQLite does not check pages: some of these flips give wrong records without a word."""
     status, found = bitrot("--store", "reference", "--peer", "SQLite", "--trials", "6")

@@ -59,7 +59,7 @@ def test_readers_beside_a_writer(tmp_path: Path) -> None:
     """No lock, no reader table: every snapshot is a prefix, and at least what was durable before it."""
     store = LmdbStore(tmp_path / "s", "create", Session())
     durable, wrong, done = [0], [], threading.Event()
-    whole = make_events(0, 600).tobytes()
+    whole = make_events(0, 300).tobytes()
 
     def read() -> None:
         while not done.is_set():
@@ -73,7 +73,7 @@ def test_readers_beside_a_writer(tmp_path: Path) -> None:
     thread = threading.Thread(target=read)
     thread.start()
     try:
-        for at in range(200):
+        for at in range(100):
             store.append(make_events(3 * at, 3))
             store.sync()
             durable[0] = 3 * at + 3
