@@ -58,8 +58,9 @@ def _render(out: Console, done: LobsterConverted) -> None:
         out.print(coloured(("interrupted: no file was written", "yellow")))
         return
     megabytes = sum(done.bytes.values()) / 1e6
+    pairs = "pair" if len(done.symbols) == 1 else "pairs"
     out.print(
-        f"{stats.source} → {done.folder}: {number(len(done.symbols))} pairs {done.files}, "
+        f"{stats.source} → {done.folder}: {number(len(done.symbols))} {pairs} {done.files}, "
         f"{number(done.rows)} rows, {megabytes:,.1f} MB",
         soft_wrap=True, markup=False,
     )  # fmt: skip
@@ -71,6 +72,8 @@ def _render(out: Console, done: LobsterConverted) -> None:
     out.print(", ".join(f"{kind} {name}" for kind, name in stats.engines.items()))
     for name, count in done.counted.items():
         out.print(f"{number(count)} {COUNTED[name][1]}")
+    if not done.rows:
+        out.print("no row lies in that time: --from and --to choose another")
     if done.missing:
         out.print(f"not in this input: {', '.join(done.missing)}")
     render_anomalies(out, stats.anomalies.to_json())

@@ -108,7 +108,15 @@ def table(title: str, *columns: str, gap: int = 2) -> Table:
             if needed > options.max_width:
                 for column in self.columns:
                     column.no_wrap = False
-            return super().__rich_console__(console, options)
+            title = self.title
+            if title and len(str(title)) > min(needed, options.max_width):
+                # Rich would fold it to the width of the columns, in the middle of a path.
+                yield Text(str(title), style="bold", overflow="fold")
+                self.title = None
+            try:
+                yield from super().__rich_console__(console, options)
+            finally:
+                self.title = title
 
         def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
             """Every row is one row, whatever a name has in it."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Final
 
 import numpy as np
 
 from trident_core.dtypes import EVENT, Events
 from trident_core.errors import UsageError
 from trident_core.session import Directory, Instrument, Session
+
+#: Engines that keep a store in a folder of their name.
+FOLDER_ENGINES: Final = ("rocksdb", "lmdb", "duckdb")
 
 
 def copy_of(session: Session, instruments: Mapping[int, Instrument]) -> Session:
@@ -44,3 +48,9 @@ def check_events(events: Events, last_seq: int) -> None:
     if len(bad):
         i = int(bad[0]) + 1
         raise UsageError(f"seq must grow: event {i} has {seq[i]}, the one before it {seq[i - 1]}")
+
+
+def where_else(names: Collection[str], otherwise: str) -> str:
+    """The hint for a folder, with `names` in it, that is not a store: the engine to ask for, if one shows."""
+    found = [name for name in FOLDER_ENGINES if name in names]
+    return f"try --store {found[0]}" if found else otherwise

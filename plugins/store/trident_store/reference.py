@@ -17,7 +17,7 @@ from trident_core.contracts import Recovery, Verification
 from trident_core.dtypes import Events
 from trident_core.errors import StoreError, UsageError
 from trident_core.session import Session
-from trident_store.checks import check_events, copy_of, require_same
+from trident_store.checks import check_events, copy_of, require_same, where_else
 from trident_store.filesystem import FileSystem, OsFileSystem
 from trident_store.format import (
     MAX_FRAME_EVENTS,
@@ -135,7 +135,8 @@ class ReferenceStore:
             mark = read_mark(self._files, self.path)
             names = self._files.list_directory(self.path)
             if mark.at is None and all(segment_number(name) is None for name in names):
-                raise StoreError(f"{self.path} is not a store", hint="it has no segment (00000000.seg) in it")
+                hint = where_else(names, "it has no segment (00000000.seg) in it")
+                raise StoreError(f"{self.path} is not a store", hint=hint)
             found = self._writer.resume(self._cache)
         except (FileNotFoundError, NotADirectoryError):
             raise StoreError(f"there is no store at {self.path}", hint="is the path right?") from None

@@ -21,6 +21,7 @@ from trident_core.contracts import Finding
 from trident_core.dtypes import EVENT
 from trident_core.errors import DamagedStoreError, StoreError, UsageError
 from trident_core.session import Directory, Session
+from trident_store.checks import where_else
 from trident_store.filesystem import FileSystem, read
 from trident_store.format import (
     FRAME_MAGIC,
@@ -88,7 +89,8 @@ def _walk(files: FileSystem, folder: Path, payloads: bool, forget: bool, cache: 
     found = sorted(n for n in map(segment_number, files.list_directory(folder)) if n is not None)
     numbers = [n for n in found if n >= first]  # the others are in tables, and about to be removed
     if not found and mark.at is None:
-        raise StoreError(f"{folder} is not a store", hint="it has no segment (00000000.seg) in it")
+        hint = where_else(files.list_directory(folder), "it has no segment (00000000.seg) in it")
+        raise StoreError(f"{folder} is not a store", hint=hint)
     walk = _Walk(files, folder, mark, tables, payloads, forget)
     for number in numbers:
         walk.segment(number, last=number == numbers[-1])

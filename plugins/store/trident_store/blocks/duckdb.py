@@ -191,8 +191,8 @@ class _DuckWriter(_Files):
             rows = rows[count:]
 
     def _insert(self, rows: list[tuple[int, bytes]]) -> None:
-        self._tail.execute("BEGIN")
-        try:
+        try:  # an interrupt may come behind each of these
+            self._tail.execute("BEGIN")
             for row in rows:
                 self._tail.execute("INSERT INTO block VALUES (?, ?)", row)
             self._tail.execute("COMMIT")

@@ -243,12 +243,22 @@ class BlockLog:
         return self._tail[: self.state.tail].copy()
 
     def release(self) -> None:
-        """Close everything, the lock last. Idempotent."""
+        """Close everything, the lock last. Idempotent.
+
+        Raises StoreError when the engine refuses, unless an earlier failure of its was raised already.
+        """
         writer, self._writer = self._writer, None
-        if writer is not None:
-            self.source.detach()
-            writer.close()
-        handles, self._handles = self._handles, []
-        for handle in reversed(handles):
-            with contextlib.suppress(OSError):
-                self._files.close(handle)
+        failed_before = bool(self.failure)
+        try:
+            if writer is not None:
+                self.source.detach()
+                with self._engine_guard():
+                    writer.close()
+        except StoreError:
+            if not failed_before:
+                raise
+        finally:
+            handles, self._handles = self._handles, []
+            for handle in reversed(handles):
+                with contextlib.suppress(OSError):
+                    self._files.close(handle)

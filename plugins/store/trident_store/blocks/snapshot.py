@@ -41,6 +41,9 @@ class BlockSnapshot:
         self._name, self._source, self._store_id = name, source, store_id
         self._end, self._pending = end, pending
         self._closed = False
+        self._last_seqs: dict[
+            int, int
+        ] = {}  # of blocks that a bisection has read: the next one goes there too
 
     def scan(
         self,
@@ -101,7 +104,9 @@ class BlockSnapshot:
         low, high = 0, self._end.blocks
         while low < high and seq > 1:
             middle = (low + high) // 2
-            if self._block(middle, None)[1].last_seq < seq:
+            if middle not in self._last_seqs:
+                self._last_seqs[middle] = self._block(middle, None)[1].last_seq
+            if self._last_seqs[middle] < seq:
                 low = middle + 1
             else:
                 high = middle

@@ -25,6 +25,7 @@ from trident_store.blocks.format import (
     session_of,
 )
 from trident_store.blocks.mark import MARK_NAME, Mark, Marks, read_marks
+from trident_store.checks import FOLDER_ENGINES
 from trident_store.filesystem import FileSystem
 from trident_store.format import FrameKind
 from trident_store.found import damage
@@ -200,7 +201,7 @@ def _not_a_store(engine: Engine, folder: Path) -> StoreError:
 
 def _others(folder: Path) -> list[str]:
     """Which engines' stores this could be."""
-    found = [name for name in ("rocksdb", "lmdb", "duckdb") if (folder / name).is_dir()]
+    found = [name for name in FOLDER_ENGINES if (folder / name).is_dir()]
     return found + (["reference"] if any(folder.glob("????????.seg")) else [])
 
 
