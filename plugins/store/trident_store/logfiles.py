@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from trident_store.format import (
     crc32c,
     decode_frame,
     segment_name,
+    segment_number,
     seq_problem,
 )
 from trident_store.found import Extent, damage
@@ -87,6 +89,15 @@ class LogFiles:
         """The log from `start` to `end`. Raises OSError when a segment cannot be opened."""
         segments = tuple((extent, self._file(extent.number)) for extent in extents)
         return LogPart(self._files, store_id, start, segments, end)
+
+    def hold(self) -> list[OpenFile]:
+        """Open every segment that there is now: what a walk finds later cannot go away while this is held."""
+        held = []
+        for number in (segment_number(name) for name in self._files.list_directory(self._folder)):
+            with contextlib.suppress(FileNotFoundError):
+                if number is not None:
+                    held.append(self._file(number))
+        return held
 
     def _file(self, number: int) -> OpenFile:
         file = self._open.get(number)

@@ -204,9 +204,10 @@ class ReferenceStore:
 
     def _reader_snapshot(self) -> LogSnapshot:
         for tries_left in range(_TRIES - 1, -1, -1):
-            self._view = view = self._survey()
-            session = copy_of(_session_of(view, self.path), view.instruments)
             try:
+                held = self._log_files.hold()
+                self._view = view = self._survey()
+                session = copy_of(_session_of(view, self.path), view.instruments)
                 log = self._log_files.part(view.store_id, view.manifest.log, view.extents, view.end)
             except FileNotFoundError as error:  # a writer has just put a table in its place
                 if not tries_left:
@@ -214,6 +215,7 @@ class ReferenceStore:
             except OSError as error:
                 raise self._unreadable(error) from error
             else:
+                del held
                 break
         return self._snapshot(view.tables, log, session)
 
