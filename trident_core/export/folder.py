@@ -12,6 +12,7 @@ from urllib.parse import quote
 import numpy as np
 
 from trident_core.errors import InputError
+from trident_core.export.claim import Claim
 from trident_core.export.columns import Layout, SymbolCodes, Symbols
 from trident_core.export.files import Format, TableFile
 from trident_core.tables.common import Table
@@ -32,7 +33,7 @@ class TableFolder:
     Files are `<table>.<format>`; by symbol `<table>/symbol=<symbol>/part-<n>.<format>`, names quoted as in
     URLs. No file has its name before `finish` has closed all of them. Memory: GROUP_BYTES (by symbol:
     PARTITION_BYTES) a table, and four times that for the groups on their way. Raises InputError for a folder
-    that cannot be made or written.
+    that cannot be made or written, or that another run is writing into.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class TableFolder:
         self._error: BaseException | None = None
         self._queue: queue.Queue[tuple[str, list[Table], Symbols] | None] = queue.Queue(WAITING)
         self._make(folder)
+        self._claim = Claim(folder)
         self._thread = threading.Thread(target=self._run, name="trident-tables", daemon=True)
         self._thread.start()
 
@@ -98,6 +100,7 @@ class TableFolder:
         for file in files:
             table = file.path.parent.parent.name if self._by_symbol else file.path.stem
             sizes[table] += file.path.stat().st_size
+        self._claim.release()
         return sizes
 
     def drop(self) -> None:
@@ -106,6 +109,7 @@ class TableFolder:
         self._stop()
         for file in [*self._files.values(), *self._parts]:
             file.drop()
+        self._claim.release()
         for folder in reversed(self._made):
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from trident_core.errors import InputError
 from trident_core.export import csv_text
+from trident_core.export.claim import Claim
 from trident_core.session import Session
 from trident_core.tables.lobster import Block
 
@@ -47,7 +48,8 @@ class LobsterFolder:
     `window` is (first, last) time of day in ns. Lines are kept in memory for each symbol and appended to its
     file when they are FILE_BYTES, or all together PENDING_BYTES; a file is open only then, so that there is
     one open file at a time, however many symbols there are. Memory: PENDING_BYTES, and some 120 MB for blocks
-    and lines on their way. Raises InputError for a folder that cannot be made or written.
+    and lines on their way. Raises InputError for a folder that cannot be made or written,
+    or that another run is writing into.
     """
 
     def __init__(self, folder: Path, session: Session, depth: int, window: tuple[int, int]) -> None:
@@ -65,6 +67,7 @@ class LobsterFolder:
             raise InputError(
                 f"cannot make the folder {folder}: {error.strerror}", hint="name another folder"
             ) from error
+        self._claim = Claim(folder)
         self._written: deque[Block] = deque()
         self._buffer: NDArray[np.uint8] = np.empty(0, np.uint8)
         self._queue: queue.Queue[Block | None] = queue.Queue(WAITING)
@@ -98,6 +101,7 @@ class LobsterFolder:
         for number, symbol in names.items():
             for kind in KINDS:
                 self._name(number, symbol, kind)
+        self._claim.release()
         return sorted(names.values())
 
     def drop(self) -> None:
@@ -106,6 +110,7 @@ class LobsterFolder:
         self._stop()
         for part in self._parts.values():
             part.unlink(missing_ok=True)
+        self._claim.release()
         for folder in self._made:
             with contextlib.suppress(OSError):
                 folder.rmdir()
