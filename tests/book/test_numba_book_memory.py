@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trident_book import pools, records
+from trident_book import index, pools, records
 from trident_book.numba_audit import hashes, tags_of
 from trident_book.numba_book import NumbaBook
 from trident_book.reference import ReferenceBook
 from trident_conformance import drive
 from trident_core.dtypes import EVENT
+from trident_core.errors import InputError
 from trident_core.session import Session
 
 U64 = np.uint64((1 << 64) - 1)
@@ -144,6 +145,14 @@ def test_references_in_a_row_spread_over_the_index_whatever_the_seed(step):
         book = NumbaBook(Session())
         book.apply(adds(refs))
         assert book._state.passed.sum() < 0.3 * len(refs)
+
+
+def test_more_orders_than_the_index_can_hold_are_refused(monkeypatch):
+    monkeypatch.setattr(index, "BITS_MAX", index.BITS_MIN)
+    book = NumbaBook(Session())
+    with pytest.raises(InputError, match="orders rest at once"):
+        book.apply(adds(np.arange(1_000, dtype=np.uint64)))
+    assert book.live_orders() == 4 << index.BITS_MIN
 
 
 def test_a_reference_cannot_be_chosen_to_collide():

@@ -39,7 +39,9 @@ _TAG_AT: Final = np.uint64(8)
 BUCKET: Final = 8
 WORDS: Final = 16
 BITS_MIN: Final = 7
-BITS_MAX: Final = 28
+BITS_MAX: Final = 28  # positions are numbers of 32 bits
+#: A table is at most half full.
+ORDERS_MAX: Final = (BUCKET // 2) << BITS_MAX
 
 
 @njit_inlined

@@ -14,6 +14,7 @@ from trident_book import index, records
 from trident_book.kernel import rehash_far
 from trident_book.records import LEVEL_SLOT, ORDER_SLOT, SIDE, WINDOW, State
 from trident_core.dtypes import TOP
+from trident_core.errors import InputError
 from trident_core.stats import POSITIONS_KEPT
 
 #: Arrays of this size and more are mapped by themselves, and the system is asked for huge pages.
@@ -80,7 +81,10 @@ def make_state() -> State:
 
 
 def with_more_room(st: State) -> State:
-    """The same state with every pool doubled that is full; what `kernel.room` asks for is there then."""
+    """The same state with every pool doubled that is full; what `kernel.room` asks for is there then.
+
+    Raises InputError for more than index.ORDERS_MAX orders.
+    """
     g = st.g
     changed: dict[str, NDArray[Any]] = {}
     if g[records.ORDER_END] == len(st.orders) and not g[records.ORDER_FREE]:
@@ -100,6 +104,10 @@ def with_more_room(st: State) -> State:
         rehash_far(st.far, changed["far"])
     st = st._replace(**changed)
     if 2 * g[records.LIVE] >= index.BUCKET * len(st.passed):
+        if g[records.INDEX_BITS] == index.BITS_MAX:
+            raise InputError(
+                f"more than {index.ORDERS_MAX:,} orders rest at once", hint="give the book fewer symbols"
+            )
         g[records.INDEX_BITS] += 1
         old = st.refs
         st = st._replace(refs=zeros(2 * len(old), np.uint32), passed=zeros(2 * len(st.passed), np.uint32))
