@@ -39,6 +39,7 @@ def test_promises_hold_after_any_crash(lsm_opener: Any, script: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_promises_hold_after_any_crash_at_length(lsm_opener: Any, script: str) -> None:
     report = explore(lsm_opener, script, states_per_point=32, nested=20, seed=2)

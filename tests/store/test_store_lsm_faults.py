@@ -194,7 +194,7 @@ for turn in range(3_000):  # some seconds at most, should nobody kill it
 """
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_after_kill_9_everything_acknowledged_is_there(tmp_path: Path, same: Any, rounds: int) -> None:
     """With flushes and compactions under way; either engine finds the same."""
     path, rng, acked = tmp_path / "s", random.Random(rounds), 0

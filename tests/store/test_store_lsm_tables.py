@@ -204,6 +204,7 @@ def test_no_flipped_bit_gives_wrong_data(engine: Any, rotting: Disk) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("engine", [LsmStore, ReferenceStore])
 def test_no_flipped_bit_in_any_byte_gives_wrong_data(engine: Any, rotting: Disk) -> None:
     _flips(engine, rotting, step=1)
