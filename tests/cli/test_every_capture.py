@@ -56,7 +56,6 @@ def test_zeroed_headers_are_refused_without_the_lenient_mode(
     shared: Callable[..., Path], tmp_path: Path
 ) -> None:
     for path in shared("data", "pcap", "Nasdaq.Equities.TotalView.Itch.v5.0.20230822").glob("*.pcap"):
-        opened = open_input(str(path))
         with pytest.raises(InputError, match="--lenient"):
-            run_line(opened, tmp_path / path.stem, engine=None, resume=False)
+            run_line(open_input(str(path)), tmp_path / path.stem, engine=None, resume=False)
         assert not (tmp_path / path.stem).exists()
