@@ -47,7 +47,7 @@ LEFT_OUT = (
     "cut_at_every or kill or recovery or torn or filters or busy_day or any_width or many_at_once or seq_must"
 )
 RIGHT = {
-    "book": "RightBook",
+    "book": "RightBook+sharded",
     "parser": "RightParser+tables+encode+lenient",
     "store": "RightStore+portable_format",
     "query": "RightQuery+spans",
