@@ -14,7 +14,7 @@ from trident_core.compiling import Compiling
 Show = Callable[[str], None]
 
 #: All of the project's kernels take about this long on an idle server core (`trident warm` says how long).
-SECONDS_IN_ALL = 60
+SECONDS_IN_ALL = 100
 
 
 class Waiting:
