@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -21,7 +22,7 @@ from trident_core.dtypes import EVENT, Events
 Lookup = Callable[[int], int]
 
 
-class Peer:
+class Peer(ABC):
     """One store in a folder of its own. `name` says what it is; `module` must be installed.
 
     `append` adds a group, durably when `sync`; `close` ends writing. Class methods read what is there:
@@ -44,24 +45,25 @@ class Peer:
     def missing(cls) -> list[str]:
         return [module for module in cls.modules if find_spec(module) is None]
 
+    @abstractmethod
     def begin(self) -> None:
-        raise NotImplementedError
+        """Make the store in `folder`."""
 
-    def append(self, group: Events) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def append(self, group: Events) -> None: ...
 
-    def close(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def close(self) -> None: ...
 
     @classmethod
     def reopen(cls, folder: Path) -> Any:
         """Open as the next process would after a kill, ready to go on; returns what must be closed."""
-        raise NotImplementedError
+        raise TypeError(f"{cls.name} cannot be read before it is closed")  # `reopens` is False
 
     @classmethod
+    @abstractmethod
     def prices(cls, folder: Path) -> Callable[[], int]:
         """A function that sums the prices of all events."""
-        raise NotImplementedError
 
     @classmethod
     def lookup(cls, folder: Path, events: Events) -> Lookup | None:
