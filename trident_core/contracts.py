@@ -10,7 +10,7 @@ Longer than other modules on purpose: whoever writes an engine reads the whole c
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from pathlib import Path
@@ -60,6 +60,7 @@ class EngineSpec:
 
     `factory` is "package.module:Class", resolved by `load()` only when the engine is selected, so that
     listing engines never imports numba. `protocols` names the wire formats a feed yields or a parser reads.
+    `files`, of a store: patterns of names (as of `fnmatch`) in its folder by which it is known; one is enough.
     """
 
     kind: Kind
@@ -71,6 +72,7 @@ class EngineSpec:
     protocols: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
     install_hint: str = ""
+    files: tuple[str, ...] = ()
 
     def load(self) -> Any:
         """Import and return the factory. Raises PluginError with the cause and the install hint."""
@@ -341,6 +343,8 @@ class Recovery:
     torn_bytes: int = 0  # bytes of a partial last frame that were cut off
     torn_file: str = ""
     segments: int = 0
+    spilled_events: int = 0  # events that the line had spilled when it died, now in the store
+    spill_left_out: int = 0  # spilled events, or 1 for a torn frame, that do not continue the store
 
 
 @dataclass(slots=True)
@@ -357,12 +361,14 @@ class Finding:
 
 @dataclass(slots=True)
 class Verification:
-    """`events` and `last_seq` of the valid prefix; `ok` is False when any finding is an error."""
+    """`events` and `last_seq` of the valid prefix; `ok` is False when any finding is an error. `checked`:
+    what was looked at beyond the bytes, and how often."""
 
     events: int = 0
     last_seq: int = 0
     bytes: int = 0
     findings: list[Finding] = field(default_factory=list)
+    checked: dict[str, int] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -441,6 +447,38 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Sync and release. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class WatchedStore(Protocol):
+    """Optional for stores: a verification that tells how far it is, and may look at more than bytes."""
+
+    def verify_watched(self, advance: Callable[[int, int], None]) -> Verification:
+        """As `Store.verify`; `advance` is told (bytes read, bytes in all) as it goes."""
+        ...
+
+
+class Pressure(IntEnum):
+    """What is put off because the ring in front of a store fills: the line's ladder (docs/line.md)."""
+
+    NORMAL = 0
+    SHED_SYNC = 1  # syncs that nobody waits for
+    SHED_INDEX = 2  # background work: tables, indexes, compaction
+    RAW_SPILL = 3  # the store itself: events go to a spill file, and from there into the store
+
+
+@runtime_checkable
+class Sheddable(Protocol):
+    """Optional for stores: takes part in the line's ladder. Other stores work too; the line itself puts its
+    own syncs off and spills."""
+
+    def shed(self, level: Pressure) -> None:
+        """From now on put off what `level` names and the levels below it: syncs that the store makes by
+        itself in the background, background work; at NORMAL, go on with them. Returns at once, also while
+        another thread is inside `append` or `sync`. What these and `close` promise stays as it is, and so do
+        all answers. A sync that `append` owes its caller (a policy of "always") is not put off.
+        """
         ...
 
 
