@@ -63,6 +63,20 @@ class FileSystem(Protocol):
 
     def remove(self, path: Path) -> None: ...
 
+    def rename(self, path: Path, to: Path) -> None:
+        """Give a file another name in the same folder, in the place of what has that name."""
+        ...
+
+    def open_shared(self, path: Path) -> int:
+        """Open for reading a file that its writer may want to use again: while the handle is open,
+        `set_aside` leaves the file alone. Raises FileNotFoundError also when it was set aside just now."""
+        ...
+
+    def set_aside(self, path: Path, to: Path) -> bool:
+        """Rename a file, to be written over, unless a handle of `open_shared`, of any process, is on it:
+        then False, and nothing was done."""
+        ...
+
     def forget(self, handle: int) -> None:
         """Drop cached bytes, so that the next read sees the disk: after a failed sync the two may differ."""
         ...
@@ -129,6 +143,35 @@ class OsFileSystem:
     def remove(self, path: Path) -> None:
         os.unlink(path)
 
+    def rename(self, path: Path, to: Path) -> None:
+        os.rename(path, to)
+
+    def open_shared(self, path: Path) -> int:
+        handle = self.open(path)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            # Between opening and locking it may have been set aside, and even be in use again.
+            if not os.path.samestat(os.fstat(handle), os.stat(path)):
+                raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path))
+        except BlockingIOError:
+            os.close(handle)
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path)) from None
+        except BaseException:
+            os.close(handle)
+            raise
+        return handle
+
+    def set_aside(self, path: Path, to: Path) -> bool:
+        handle = self.open(path)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.rename(path, to)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
     def forget(self, handle: int) -> None:
         os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
@@ -154,10 +197,11 @@ class OsFileSystem:
 
 
 class OpenFile:
-    """A file, open for reading for as long as anyone has this object; removed, it stays readable."""
+    """A file, open for reading for as long as anyone has this object; removed, it stays readable, and it is
+    not written over."""
 
     def __init__(self, files: FileSystem, path: Path) -> None:
-        self.handle = files.open(path)
+        self.handle = files.open_shared(path)
         self._close = weakref.finalize(self, files.close, self.handle)
         self._close.atexit = False
 

@@ -166,6 +166,7 @@ class CrashFileSystem:
         self._disk_names: dict[str, int] = {}
         self._handles: dict[int, int] = {}
         self._locked: set[int] = set()  # handles
+        self._shared: set[int] = set()  # handles
         self._next = 1
         for name, content in (disk or {}).items():
             self._files[self._next] = _File(bytearray(content), content)
@@ -211,6 +212,7 @@ class CrashFileSystem:
     def close(self, handle: int) -> None:
         self._handles.pop(handle)
         self._locked.discard(handle)
+        self._shared.discard(handle)
 
     def size(self, handle: int) -> int:
         return len(self._files[self._handles[handle]].cache)
@@ -262,6 +264,22 @@ class CrashFileSystem:
         self.before("remove")
         del self._names[path.name]
         self.on_change()
+
+    def rename(self, path: Path, to: Path) -> None:
+        self.before("rename")
+        self._names[to.name] = self._names.pop(path.name)
+        self.on_change()
+
+    def open_shared(self, path: Path) -> int:
+        handle = self.open(path)
+        self._shared.add(handle)
+        return handle
+
+    def set_aside(self, path: Path, to: Path) -> bool:
+        if any(self._handles[handle] == self._names[path.name] for handle in self._shared):
+            return False
+        self.rename(path, to)
+        return True
 
     def forget(self, handle: int) -> None:
         self.before("forget")
