@@ -20,19 +20,22 @@ from trident_core.contracts import Store
 from trident_core.dtypes import EVENT, Events
 from trident_core.errors import DamagedStoreError, StoreError
 from trident_core.session import Instrument, Session
-from trident_store.crashmodel import CrashFileSystem, CrashPoint, Disk
+from trident_store.crashmodel import CrashFileSystem
+from trident_store.diskstates import CrashPoint, Disk
 
 PATH: Final = Path("/store")
 #: makes a store: (mode, session or None, file system)
 Opener = Callable[[str, Session | None, CrashFileSystem], Store]
 
 
-def make_events(first: int, count: int) -> Events:
-    """EVENT[count]: events `first`, `first` + 1, … of one fixed sequence; event i has seq 2 i + 1."""
+def make_events(first: int, count: int, life: int = 0) -> Events:
+    """EVENT[count]: events `first`, `first` + 1, … of one fixed sequence; event i has seq 2 i + 1. `life`
+    gives other prices: what was appended after a crash is not what the crash took away."""
     ordinal = np.arange(first, first + count, dtype=np.uint64)
     events = np.zeros(count, EVENT)
     for column, factor in (("ts", 1_000), ("ref", 7), ("ref2", 11), ("qty", 100), ("price", 12_345)):
         events[column] = ordinal * np.uint64(factor) + np.uint64(3)
+    events["price"] += life << 32
     events["seq"] = ordinal * np.uint64(2) + np.uint64(1)
     events["locate"] = ordinal // np.uint64(3) + np.uint64(1)
     events["type"] = np.frombuffer(b"AFECXDUP", np.uint8)[(ordinal % np.uint64(8)).astype(np.intp)]
@@ -61,17 +64,27 @@ class Report:
 
 class Run:
     """One scripted run: "a5" appends 5 events, "s" syncs, "r" closes and opens again for writing, "i3" syncs
-    and is interrupted, as by Ctrl-C, after the third change to the disk."""
+    and is interrupted, as by Ctrl-C, after the third change to the disk; "x" is a power cut: the run goes on
+    with a store that is opened on one of the states it may leave. "f" and "c" flush and compact a store that
+    can. `points` are all moments at which power may fail, those during recoveries included."""
 
-    def __init__(self, opener: Opener, files: CrashFileSystem) -> None:
+    def __init__(self, opener: Opener, files: CrashFileSystem, key: str = "") -> None:
         self.opener, self.files = opener, files
         self.points: list[CrashPoint] = []
+        self.meant: list[bytes] = []  # for each life: what was appended, as bytes
         self.acked = -1  # events acknowledged; -1: the store's creation has not returned
-        self.attempted = 0
+        self.expected = b""  # what was found at opening and what was appended since
+        self.life = -1
         self.session = Session()
+        self._rng = random.Random(key)
         files.on_change = self._point
 
+    @property
+    def attempted(self) -> int:
+        return len(self.expected) // EVENT.itemsize
+
     def create(self) -> None:
+        self._new_life(b"")
         self.store = self.opener("create", self.session, self.files)
         self.acked = 0
 
@@ -79,26 +92,52 @@ class Run:
         """Open for writing; what is found is acknowledged by that."""
         self.store = self.opener("append", None, self.files)
         self.session = self.store.session
-        self.acked = self.attempted = self.store.recovery.events
+        found = self.store.recovery.events
+        self._new_life(self.expected[: found * EVENT.itemsize])
+        self.acked = found
 
     def play(self, script: str) -> None:
         for step in script.split():
-            if step == "s":
-                self.store.sync()
-                self.acked = self.attempted
-            elif step == "r":
-                self.store.close()
-                self.acked = self.attempted
-                self.resume()
-            elif step[0] == "i":
-                self._interrupted_sync(int(step[1:]))
-            else:
-                events = make_events(self.attempted, int(step[1:]))
-                for locate in np.unique(events["locate"]):
-                    self.session.directory.put(Instrument(int(locate), f"SYM{locate}", {"round_lot": 100}))
-                self.attempted += len(events)
-                self.store.append(events)
+            self.step(step)
         self._point()
+
+    def step(self, step: str) -> None:
+        if step == "s":
+            self.store.sync()
+            self.acked = self.attempted
+        elif step == "r":
+            self.store.close()
+            self.acked = self.attempted
+            self.resume()
+        elif step == "x":
+            self._power_cut()
+        elif step in ("f", "c"):
+            getattr(self.store, {"f": "flush", "c": "compact"}[step], lambda: None)()
+        elif step[0] == "i":
+            self._interrupted_sync(int(step[1:]))
+        else:
+            events = make_events(self.attempted, int(step[1:]), self.life)
+            for locate in np.unique(events["locate"]):
+                self.session.directory.put(Instrument(int(locate), f"SYM{locate}", {"round_lot": 100}))
+            self._expect(self.expected + events.tobytes())
+            self.store.append(events)
+
+    def _new_life(self, found: bytes) -> None:
+        self.life += 1
+        self.meant.append(found)
+        self.expected = found
+
+    def _expect(self, events: bytes) -> None:
+        self.expected = self.meant[-1] = events
+
+    def _power_cut(self) -> None:
+        point = self.files.crash_point()
+        key = str(self._rng.random())
+        number = self._rng.randrange(min(point.count + 2, 1_000))
+        self.files = CrashFileSystem(point.state(number, key))
+        self.files.on_change = self._point
+        self._point()
+        self.resume()
 
     def _interrupted_sync(self, changes: int) -> None:
         left = changes
@@ -116,25 +155,90 @@ class Run:
         self.files.on_change = self._point
 
     def _point(self) -> None:
-        self.points.append(self.files.crash_point(self.acked, self.attempted))
+        self.points.append(self.files.crash_point(self.acked, self.attempted, self.life))
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a store on some disk is worth: its events, or -1 if it cannot be opened; what is wrong with it."""
+    """What a store on some disk is worth: its events, None if it cannot be opened; what is wrong with it."""
 
-    events: int
+    events: bytes | None
     problem: str
 
-    def against(self, acked: int, attempted: int) -> str:
-        """The broken promise; empty when there is none."""
-        if self.events < 0:
+    def against(self, acked: int, meant: bytes) -> str:
+        """The broken promise to someone who appended `meant`; empty when there is none."""
+        if self.events is None:
             return "" if acked < 0 and not self.problem.startswith("!") else self.problem
+        if self.events[: len(meant)] != meant[: len(self.events)]:
+            return "wrong data"
         if self.problem:
             return self.problem
-        if self.events < acked:
-            return f"{self.events} events are left of {acked} acknowledged"
-        return f"{self.events} events where {attempted} were appended" if self.events > attempted else ""
+        count, most = len(self.events) // EVENT.itemsize, len(meant) // EVENT.itemsize
+        if count < acked:
+            return f"{count} events are left of {acked} acknowledged"
+        return f"{count} events where {most} were appended" if count > most else ""
+
+
+class Judge:
+    """Opens the store on a disk, for reading and for writing, and checks all that can be checked.
+
+    A disk that was judged before is not judged again; nor is a store written on again that an earlier one
+    was equal to, in every byte of its folder, once it was opened for writing. `distinct` counts disks.
+    """
+
+    def __init__(self, opener: Opener, *, known_max: int = 50_000) -> None:
+        self._opener, self._known_max = opener, known_max
+        self._known: dict[tuple[tuple[str, bytes], ...], Verdict] = {}
+        self._written_on: dict[tuple[tuple[str, bytes], ...], str] = {}
+        self.distinct = 0
+
+    def __call__(self, disk: Disk) -> Verdict:
+        key = tuple(sorted(disk.items()))
+        if key not in self._known:
+            self.distinct += 1
+            if len(self._known) >= self._known_max:
+                self._known.clear()
+                self._written_on.clear()
+            self._known[key] = self._judge(disk)
+        return self._known[key]
+
+    def _judge(self, disk: Disk) -> Verdict:
+        try:
+            files = CrashFileSystem(disk, exists=bool(disk))
+            seen = read_all(self._opener("read", None, files))
+            problem = "" if files.visible() == disk else "a reader changed the disk"
+            return Verdict(seen.tobytes(), problem or self._writer_problem(disk, seen))
+        except DamagedStoreError as error:
+            return Verdict(None, f"! a crash looks like damage: {error}")
+        except StoreError as error:
+            return Verdict(None, f"cannot be opened: {error}")
+        except Exception as error:  # a broken protocol may break in any way
+            return Verdict(None, f"! {error!r}")
+
+    def _writer_problem(self, disk: Disk, seen: Events) -> str:
+        files = CrashFileSystem(disk)
+        store = self._opener("append", None, files)
+        if store.recovery.events != len(seen):
+            return f"a reader sees {len(seen)} events, recovery {store.recovery.events}"
+        key = tuple(sorted(files.visible().items()))
+        if key not in self._written_on:
+            self._written_on[key] = self._on_writing_on(store, files, seen)
+        return self._written_on[key]
+
+    def _on_writing_on(self, store: Store, files: CrashFileSystem, seen: Events) -> str:
+        unknown = {int(locate) for locate in seen["locate"]} - set(store.session.directory.as_mapping())
+        if unknown:
+            return f"the symbols of locates {sorted(unknown)} are lost"
+        if not _same(read_all(store), seen):
+            return "wrong data after recovery"
+        more = make_events(len(seen), 3, 99)
+        store.append(more)
+        store.close()
+        again = self._opener("read", None, CrashFileSystem(files.visible()))
+        if not _same(read_all(again), np.concatenate([seen, more])):
+            return "wrong data after writing on"
+        found = again.verify()
+        return "" if found.ok and not found.findings else f"verify says {found.findings}"
 
 
 def explore(
@@ -146,35 +250,35 @@ def explore(
     `nested`: so many states are chosen and the crash is repeated while they are recovered. `resume`: start
     from this disk, with so many events acknowledged and attempted, instead of creating a store.
     """
-    report, rng = Report(), random.Random(seed)
-    run = Run(opener, CrashFileSystem(resume[0] if resume else None, exists=resume is not None))
-    try:
-        if resume is None:
-            run.create()
-        else:
-            run.acked, run.attempted = resume[1:]
-            run.resume()
-        run.play(script)
-    except Exception as error:  # a broken protocol may break in any way
-        report.violations.append(f"the run itself failed: {error!r}")
+    report = Report()
+    judge, kept = Judge(opener), []
+    run, failure = played(opener, script, str(seed), resume)
+    if failure:
+        report.violations.append(failure)
         return report
-    known: dict[tuple[tuple[str, bytes], ...], Verdict] = {}
-    kept: list[tuple[Disk, int, int]] = []
-    for point in run.points:
+    for n, point in enumerate(run.points):
         report.points += 1
-        acked, attempted = point.note
-        for disk in point.states(states_per_point, rng):
+        acked, attempted, life = point.note
+        meant = run.meant[life][: attempted * EVENT.itemsize]
+        for number in range(min(states_per_point, point.count + 2)):
+            disk = point.state(number, f"{seed}:{n}")
             report.states += 1
-            key = tuple(sorted(disk.items()))
-            if key not in known:
-                known[key] = judge(opener, disk)
-            problem = known[key].against(acked, attempted)
+            verdict = judge(disk)
+            problem = verdict.against(acked, meant)
             if problem:
                 report.violations.append(f"acked {acked}, attempted {attempted}: {problem}")
                 if report.full:
                     return report
-            elif known[key].events >= 0:
+            elif verdict.events is not None and life == 0:
                 kept.append((disk, acked, attempted))
+    _again_while_recovering(opener, kept, nested, seed, report)
+    return report
+
+
+def _again_while_recovering(
+    opener: Opener, kept: list[tuple[Disk, int, int]], nested: int, seed: int, report: Report
+) -> None:
+    rng = random.Random(seed)
     for start in rng.sample(kept, min(nested, len(kept))):
         inner = explore(opener, "a2 s", states_per_point=8, seed=rng.randrange(1 << 30), resume=start)
         report.points += inner.points
@@ -182,42 +286,29 @@ def explore(
         report.violations += [f"during recovery: {each}" for each in inner.violations]
         if report.full:
             break
-    return report
+
+
+def played(
+    opener: Opener, script: str, key: str, resume: tuple[Disk, int, int] | None = None
+) -> tuple[Run, str]:
+    """A run of the script; why it failed, or nothing. `resume`: see `explore`."""
+    run = Run(opener, CrashFileSystem(resume[0] if resume else None, exists=resume is not None), key)
+    try:
+        if resume is None:
+            run.create()
+        else:
+            _, run.acked, attempted = resume
+            run._new_life(make_events(0, attempted).tobytes())
+            run.resume()
+        run.play(script)
+    except Exception as error:  # a broken protocol may break in any way
+        return run, f"the run itself failed: {error!r}"
+    return run, ""
 
 
 def judge(opener: Opener, disk: Disk) -> Verdict:
-    """Open the store on this disk, for reading and for writing, and check all that can be checked."""
-    try:
-        files = CrashFileSystem(disk)
-        seen = read_all(opener("read", None, files))
-        problem = "" if files.visible() == disk else "a reader changed the disk"
-        if not _same(seen, make_events(0, len(seen))):
-            problem = "wrong data"
-        return Verdict(len(seen), problem or _writer_problem(opener, disk, seen))
-    except DamagedStoreError as error:
-        return Verdict(-1, f"! a crash looks like damage: {error}")
-    except StoreError as error:
-        return Verdict(-1, f"cannot be opened: {error}")
-    except Exception as error:
-        return Verdict(-1, f"! {error!r}")
-
-
-def _writer_problem(opener: Opener, disk: Disk, seen: Events) -> str:
-    files = CrashFileSystem(disk)
-    store = opener("append", None, files)
-    if store.recovery.events != len(seen):
-        return f"a reader sees {len(seen)} events, recovery {store.recovery.events}"
-    symbols = store.session.directory.as_mapping()
-    unknown = {int(locate) for locate in seen["locate"]} - set(symbols)
-    if unknown:
-        return f"the symbols of locates {sorted(unknown)} are lost"
-    store.append(make_events(len(seen), 3))
-    store.close()
-    again = opener("read", None, CrashFileSystem(files.visible()))
-    if not _same(read_all(again), make_events(0, len(seen) + 3)):
-        return "wrong data after writing on"
-    found = again.verify()
-    return "" if found.ok and not found.findings else f"verify says {found.findings}"
+    """One disk, judged."""
+    return Judge(opener)(disk)
 
 
 def _same(one: Events, other: Events) -> bool:
