@@ -14,14 +14,14 @@ def trident_register_stores() -> list[EngineSpec]:
             name="reference",
             factory="trident_store.reference:ReferenceStore",
             summary="CRC32C-framed groups in segments, in plain Python",
-            capabilities=frozenset({Capability.PORTABLE_FORMAT}),
+            capabilities=frozenset({Capability.PORTABLE_FORMAT, Capability.FILESYSTEM}),
         ),
         EngineSpec(
             kind=Kind.STORE,
             name="lsm",
             factory="trident_store.lsm.engine:LsmStore",
             summary="the same log with group commit, moved to sorted, indexed tables in the background",
-            capabilities=frozenset({Capability.PORTABLE_FORMAT}),
+            capabilities=frozenset({Capability.PORTABLE_FORMAT, Capability.FILESYSTEM}),
         ),
         EngineSpec(
             kind=Kind.STORE,

@@ -17,6 +17,7 @@ from trident_core.contracts import Recovery, Verification
 from trident_core.dtypes import Events
 from trident_core.errors import StoreError, UsageError
 from trident_core.session import Session
+from trident_store import crashoptions
 from trident_store.checks import check_events, copy_of, require_same, where_else
 from trident_store.filesystem import FileSystem, OsFileSystem
 from trident_store.format import (
@@ -62,6 +63,7 @@ class ReferenceStore:
     _table: type[Table] = Table
     _snapshot: type[LogSnapshot] = LogSnapshot
     _ahead_bytes = 0
+    crash_options = staticmethod(crashoptions.reference)
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from trident_core.contracts import Verification
 from trident_core.dtypes import Events
 from trident_core.errors import StoreError, UsageError
 from trident_core.session import Session
+from trident_store import crashoptions
 from trident_store.filesystem import FileSystem
 from trident_store.format import MAX_FRAME_EVENTS, SECTOR_BYTES, Position
 from trident_store.found import Extent
@@ -38,6 +39,7 @@ class LsmStore(ReferenceStore):
 
     _table = LsmTable
     _snapshot = LsmSnapshot
+    crash_options = staticmethod(crashoptions.lsm)
     _ahead_bytes = 4 << 20  # zeros written ahead of the log while syncs come often
 
     def __init__(
