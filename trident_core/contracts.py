@@ -52,6 +52,7 @@ class Capability(StrEnum):
     SPANS = "spans"  # query: Program.spans
     SHARDED = "sharded"  # book: several at once in threads, each with some of the symbols (see Book)
     PORTABLE_FORMAT = "portable_format"  # store: reads and writes the reference's files
+    FILESYSTEM = "filesystem"  # store: takes `filesystem=`, a FileSystem; all it does to the disk goes through it
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +358,8 @@ class Finding:
     last: int | None
     problem: str
     severity: str = "error"  # "error": damaged; "note": explained by a crash, no acknowledged event is lost
+    seqs: tuple[int, int] | None = None  # closed range of sequence numbers in which the events lie, if known
+    hint: str = ""  # what to do about it
 
 
 @dataclass(slots=True)

@@ -102,6 +102,13 @@ class Run:
         self._point()
 
     def step(self, step: str) -> None:
+        self._take(step)
+        durable = (self.store.stats()["durable_seq"] + 1) // 2
+        if durable > self.attempted:
+            raise AssertionError(f"{durable} events are called durable, {self.attempted} were appended")
+        self.acked = max(self.acked, durable)
+
+    def _take(self, step: str) -> None:
         if step == "s":
             self.store.sync()
             self.acked = self.attempted

@@ -145,7 +145,8 @@ class CrashFileSystem:
 
     def rename(self, path: Path, to: Path) -> None:
         self.before("rename")
-        self._names[to.name] = self._names.pop(path.name)
+        number = self._names[to.name] = self._names.pop(path.name)
+        self._changes.append(NameChange((path.name, number), (to.name, number)))
         self.on_change()
 
     def open_shared(self, path: Path) -> int:
