@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from trident_core.benchmarks.latency import OPERATIONS
-from trident_core.cli.main import COMMANDS
+from trident_core.cli.names import COMMANDS
 from trident_store.reference import ReferenceStore
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from trident_core.cli.main import COMMANDS
+from trident_core.cli.names import COMMANDS
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

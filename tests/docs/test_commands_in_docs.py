@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from trident_core import hookspecs
-from trident_core.cli.main import COMMANDS
+from trident_core.cli.names import COMMANDS
 from trident_core.cli.simulated import simulate_day
 from trident_core.contracts import CONTRACT_VERSIONS, Capability, Kind
 from trident_core.stats import KNOWN_ANOMALIES

@@ -10,33 +10,16 @@ import functools
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, Final
 
 import typer
 
 from trident_core.cli import entry, waiting
+from trident_core.cli.names import COMMANDS
 from trident_core.cli.output import discard_output, print_error
 from trident_core.errors import InputError, TridentError
-
-#: Built-in commands: name -> (module:function, summary), in the order of --help.
-COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
-    "demo": ("trident_core.cli.demo:demo", "The whole line on a simulated day or on FILE, with answers."),
-    "info": ("trident_core.cli.info:info", "What is in FILE: types, symbols, time range, anomalies."),
-    "replay": ("trident_core.cli.replay:replay", "Rebuild the books of FILE; show the touch and the depth."),
-    "run": ("trident_core.cli.run:run", "FILE through parser and book into a durable STORE."),
-    "convert": ("trident_core.cli.convert:convert", "FILE into tables: Parquet, Arrow or CSV in OUT."),
-    "query": ("trident_core.cli.query:query", "Events of STORE by patterns on symbol, MPID and type."),
-    "verify": ("trident_core.cli.verify:verify", "Read every byte of STORE and check it."),
-    "plugins": ("trident_core.cli.plugins:plugins", "Engines installed, their state and which are selected."),
-    "bench": ("trident_core.cli.bench:bench", "The project's benchmarks, on this machine."),
-    "warm": ("trident_core.cli.warm:warm", "Compile all kernels now; else the first runs do."),
-    "doctor": (
-        "trident_core.cli.doctor:doctor",
-        "Versions, CPU features, caches and limits that matter here.",
-    ),
-}
 
 EXIT_INTERRUPTED: Final = 130
 
