@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from trident_core.errors import PatternError
-from trident_query.nfa import Simulation, _Alive, build
+from trident_query.nfa import build
 from trident_query.parse import parse
 from trident_query.reference import ReferenceQuery
+from trident_query.simulate import Simulation, _Alive
 
 # An exponential engine would need longer than the universe has for any of these, and a quadratic one minutes
 # for those on long texts: the time-out is the assertion.

@@ -268,7 +268,7 @@ def test_repeat_cap() -> None:
 
 def test_depth_cap() -> None:
     assert parse("(" * DEPTH_MAX + "a" + ")" * DEPTH_MAX).size == 1
-    with pytest.raises(PatternError, match="nested deeper") as caught:
+    with pytest.raises(PatternError, match="nested") as caught:
         parse("(" * (DEPTH_MAX + 1) + "a" + ")" * (DEPTH_MAX + 1))
     assert caught.value.position == DEPTH_MAX
 
@@ -291,7 +291,7 @@ def test_states_cap_names_the_repeat_that_passes_it() -> None:
 
 
 def test_pattern_length_cap() -> None:
-    with pytest.raises(PatternError, match="longer than") as caught:
+    with pytest.raises(PatternError, match="bytes of pattern") as caught:
         parse("a" * (PATTERN_BYTES_MAX + 1))
     assert len(str(caught.value)) < 500
 
@@ -314,5 +314,5 @@ def test_trees_are_simple() -> None:
     assert parse("") is EMPTY
     assert parse("(?:)*") is EMPTY
     assert parse("(((a)))") == OneOf(frozenset(b"a"))
-    assert parse("a{3,}?") == Repeat(OneOf(frozenset(b"a")), 3, None, 4)
+    assert parse("a{3,}?") == Repeat(OneOf(frozenset(b"a")), 3, None, 4, nullable=False, lazy=True)
     assert parse("[Aa]") == parse("a", "i") == parse("(?i:A)")

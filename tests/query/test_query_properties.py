@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from trident_core.errors import PatternError
 from trident_query.ast import Assertion, At, Chain, Choice, Empty, Node, OneOf, Repeat
-from trident_query.nfa import Simulation, as_set, build, members
+from trident_query.nfa import as_set, build, members
 from trident_query.parse import parse
 from trident_query.reference import ReferenceQuery
+from trident_query.simulate import Simulation
 
 Tree = tuple[Any, ...]
 

@@ -36,7 +36,7 @@ REFUSALS = {
     r"\\b is an assertion, not a byte": "[\\b] as a backspace",
     r"\\x needs hexadecimal digits": "\\x with fewer than two digits",
     r"a range must end in single bytes": "a class as the end of a range",
-    r"a repeat count is greater than": "repeat counts above 1,000",
+    r"repeats of one item": "repeat counts above 1,000",
     r"not a POSIX class": "[: that is no POSIX class",
     r"\{ does not start a repeat": "{ as a literal",
     r"is 2 bytes, and a class holds single bytes": "non-ASCII characters in a class",

@@ -2,12 +2,14 @@
 
 The trees are small on purpose: six kinds of node, no flags, no captures. Case folding, `.` and POSIX classes
 are sets of bytes by the time a tree exists, so every engine starts from the same meaning (docs/dialect.md).
+Build them with `chain`, `choice` and `repeat`, which also count sizes; other languages than that of bytes can
+use letters of their own, 0 to 255, in the place of bytes (without assertions on words and lines).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntFlag
 from typing import Final
 
@@ -30,6 +32,7 @@ class Empty:
     """Matches the empty string."""
 
     size: int = 0
+    nullable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class OneOf:
 
     values: ByteSet
     size: int = 1
+    nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class Assertion:
 
     at: At
     size: int = 1
+    nullable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +59,37 @@ class Chain:
 
     items: tuple[Node, ...]
     size: int
+    nullable: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Matches any of `items`; two or more. Their order has no meaning: the longest match wins."""
+    """Matches any of `items`; two or more. Leftmost-first matching prefers the ones that come first."""
 
     items: tuple[Node, ...]
     size: int
+    nullable: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Matches `item` `low` to `high` times; `high` None is unbounded."""
+    """Matches `item` `low` to `high` times; `high` None is unbounded.
+
+    Leftmost-first matching prefers more of them, or, if `lazy`, fewer. `span`: where it stands in the
+    pattern, as [start, end) of its characters, for messages; (0, 0) where it is not known.
+    """
 
     item: Node
     low: int
     high: int | None
     size: int
+    nullable: bool
+    lazy: bool = False
+    span: tuple[int, int] = field(default=(0, 0), compare=False)
 
 
 #: `size` of a node is the number of states that its Thompson automaton has; the cap of the dialect is on it.
+#: `nullable`: it can match the empty string (at a place where its assertions hold).
 Node = Empty | OneOf | Assertion | Chain | Choice | Repeat
 
 EMPTY: Final = Empty()
@@ -85,23 +100,29 @@ def chain(items: Sequence[Node]) -> Node:
     kept = tuple(item for item in items if item is not EMPTY)
     if len(kept) <= 1:
         return kept[0] if kept else EMPTY
-    return Chain(kept, sum(item.size for item in kept))
+    return Chain(kept, sum(item.size for item in kept), all(item.nullable for item in kept))
 
 
 def choice(items: Sequence[Node]) -> Node:
-    """Any of `items` (at least one)."""
+    """Any of `items` (at least one), the first ones preferred."""
     if len(items) == 1:
         return items[0]
-    return Choice(tuple(items), sum(item.size for item in items) + 1)
+    nullable = any(item.nullable for item in items)
+    return Choice(tuple(items), sum(item.size for item in items) + 1, nullable)
 
 
-def repeat(item: Node, low: int, high: int | None) -> Node:
+def repeat(
+    item: Node, low: int, high: int | None, *, lazy: bool = False, span: tuple[int, int] = (0, 0)
+) -> Node:
     """`item` repeated. Only a repeat of nothing is simplified, so that sizes say what an automaton costs."""
     if item is EMPTY or high == 0:
         return EMPTY
     if high is None:
-        return Repeat(item, low, high, max(low, 1) * item.size + 1)
-    return Repeat(item, low, high, high * item.size + (high - low))
+        # What may be empty is repeated as (?:item+)?, which costs one state more: see nfa._star.
+        size = max(low, 1) * item.size + 1 + (low == 0 and item.nullable)
+    else:
+        size = high * item.size + (high - low)
+    return Repeat(item, low, high, size, low == 0 or item.nullable, lazy, span)
 
 
 # --- sets of bytes ------------------------------------------------------------------------------------------

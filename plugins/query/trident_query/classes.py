@@ -1,104 +1,66 @@
-"""Bracketed classes: `[…]` -> a set of bytes."""
+"""Byte classes: bytes that no part of a pattern tells apart are one column of every table."""
 
 from __future__ import annotations
 
-from trident_query.ast import ALL_BYTES, POSIX, SHORTHANDS, ByteSet, fold
-from trident_query.reader import Reader
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-_DISAGREE = "dialects disagree on it: escape it with \\ where it is meant as a character"
+import numpy as np
+from numpy.typing import NDArray
+
+from trident_query.ast import ByteSet
 
 
-def parse_class(reader: Reader, *, ignore_case: bool) -> ByteSet:
-    """The bytes of a class; the cursor is behind its `[` and moves behind its `]`.
+@dataclass(frozen=True, slots=True)
+class ByteClasses:
+    """A partition of the 256 bytes. `of[b]` is the class of byte b, below `count`.
 
-    Case is folded before negation: `(?i)[^a]` is neither a nor A, `(?i)[[:^upper:]]` is no letter at all.
-    Newline is a byte like any other here.
+    Classes are numbered by their smallest byte, ascending: `representatives[c]`. `of` is `bytes` of 256, for
+    `bytes.translate`; `as_array` gives it as u8[256].
     """
-    start = reader.at - 1
-    _refuse_bare_posix(reader, start)
-    negated = reader.take("^")
-    values: set[int] = set()
-    first = True
-    while True:
-        if not reader.more():
-            raise reader.error("the class is not closed", at=start, hint="add ], or write \\[ for a bracket")
-        if not first and reader.take("]"):
+
+    of: bytes
+    representatives: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.representatives)
+
+    def as_array(self) -> NDArray[np.uint8]:
+        """u8[256], read-only."""
+        return np.frombuffer(self.of, dtype=np.uint8)
+
+    def within(self, values: ByteSet) -> tuple[int, ...]:
+        """The classes of `values`, ascending; each is wholly inside if `values` took part in the partition."""
+        return tuple(sorted({self.of[value] for value in values}))
+
+    def members(self, number: int) -> ByteSet:
+        """The bytes of a class."""
+        return frozenset(value for value in range(256) if self.of[value] == number)
+
+
+def partition(sets: Iterable[ByteSet]) -> ByteClasses:
+    """The coarsest partition in which every one of `sets` is a union of classes."""
+    of = [0] * 256
+    count = 1
+    for values in set(sets):
+        inside: dict[int, int] = {}  # class -> the class of its part in `values`
+        sizes = [0] * count
+        for number in of:
+            sizes[number] += 1
+        hits = [0] * count
+        for value in values:
+            hits[of[value]] += 1
+        for number in range(count):
+            if 0 < hits[number] < sizes[number]:
+                inside[number] = count
+                count += 1
+        for value in values:
+            of[value] = inside.get(of[value], of[value])
+        if count == 256:
             break
-        values |= _item(reader, first=first, ignore_case=ignore_case)
-        first = False
-    folded = fold(values) if ignore_case else frozenset(values)
-    return ALL_BYTES - folded if negated else folded
-
-
-def _item(reader: Reader, *, first: bool, ignore_case: bool) -> ByteSet:
-    """One item: a POSIX class, a shorthand, a byte, or a range of bytes."""
-    start = reader.at
-    if reader.sees("&&") or reader.sees("~~") or (reader.sees("--") and not first):
-        raise reader.error("a set operation in a class is not in the dialect", at=start, hint=_DISAGREE)
-    if reader.sees("[:"):
-        return _posix(reader, ignore_case=ignore_case)
-    low = _one(reader)
-    if not reader.sees("-") or reader.sees("-]"):
-        return low if isinstance(low, frozenset) else frozenset((low,))
-    reader.take("-")
-    if not reader.more():
-        return frozenset()  # not closed: the caller says so
-    high = -1 if reader.sees("[:") else _one(reader)
-    if isinstance(low, frozenset) or isinstance(high, frozenset) or high < 0:
-        raise reader.error(
-            "a range must end in single bytes", at=start, hint="write a literal - first, last or as \\-"
-        )
-    if high < low:
-        raise reader.error(f"the range {reader.pattern[start : reader.at]} is reversed", at=start)
-    return frozenset(range(low, high + 1))
-
-
-def _one(reader: Reader) -> int | ByteSet:
-    """A byte, or the set of a shorthand such as `\\d`."""
-    start = reader.at
-    char = reader.next()
-    if char == "\\":
-        following = reader.pattern[reader.at : reader.at + 1]
-        if following in SHORTHANDS:
-            reader.next()
-            return SHORTHANDS[following]
-        if following and following in "bBAz":
-            hint = "write \\x08 for a backspace" if following == "b" else "take it out of the class"
-            raise reader.error(f"\\{following} is an assertion, not a byte", at=start, hint=hint)
-        return reader.byte_escape()
-    if char == "[" and reader.more() and reader.pattern[reader.at] in ".=":
-        raise reader.error("a POSIX collating element is not in the dialect", at=start, hint="write \\[")
-    raw = char.encode("utf-8", "surrogateescape")
-    if len(raw) > 1:
-        raise reader.error(
-            f"{char} is {len(raw)} bytes, and a class holds single bytes",
-            at=start,
-            hint=f"use an alternation, as in (?:[ab]|{char})",
-        )
-    return raw[0]
-
-
-def _posix(reader: Reader, *, ignore_case: bool) -> ByteSet:
-    start = reader.at
-    end = reader.pattern.find(":]", start + 2)
-    name = reader.pattern[start + 2 : end] if end >= 0 else ""
-    known = POSIX.get(name.removeprefix("^"))
-    if known is None:
-        raise reader.error(
-            "not a POSIX class",
-            at=start,
-            hint=f"there are {', '.join(POSIX)}; write \\[ for a bracket",
-        )
-    reader.at = end + 2
-    if ignore_case:
-        known = fold(known)
-    return ALL_BYTES - known if name.startswith("^") else known
-
-
-def _refuse_bare_posix(reader: Reader, start: int) -> None:
-    """`[:alpha:]` without its second pair of brackets is nearly always a slip; refused, as PCRE does."""
-    if not reader.sees(":"):
-        return
-    end = reader.pattern.find(":]", reader.at + 1)
-    if end >= 0 and reader.pattern[reader.at + 1 : end].removeprefix("^") in POSIX:
-        raise reader.error("a POSIX class stands inside a class", at=start, hint="write [[:alpha:]]")
+    order: dict[int, int] = {}
+    for number in of:
+        order.setdefault(number, len(order))
+    numbers = bytes(order[number] for number in of)
+    return ByteClasses(numbers, tuple(numbers.index(number) for number in range(len(order))))

@@ -21,17 +21,17 @@ from trident_query.ast import (
     fold,
     repeat,
 )
-from trident_query.classes import parse_class
+from trident_query.brackets import parse_class
+from trident_query.limits import DEFAULT, LimitError
 from trident_query.reader import Reader
 
-#: Bytes of a pattern in UTF-8: room for an alternation of 20,000 symbols and more.
-PATTERN_BYTES_MAX: Final = 1 << 20
-#: The greatest n and m of {n,m}, as in RE2.
-REPEAT_MAX: Final = 1_000
-#: Nesting of groups.
-DEPTH_MAX: Final = 150
-#: States of the Thompson automaton, bounded repeats written out.
-STATES_MAX: Final = 100_000
+#: The dialect's own caps (`trident_query.limits`): bytes of a pattern in UTF-8 (room for an alternation of
+#: 20,000 symbols and more), the greatest n and m of {n,m} (as in RE2), nesting of groups, states of
+#: Thompson's automaton with bounded repeats written out.
+PATTERN_BYTES_MAX: Final = DEFAULT.pattern_bytes
+REPEAT_MAX: Final = DEFAULT.repeat
+DEPTH_MAX: Final = DEFAULT.depth
+STATES_MAX: Final = DEFAULT.nodes
 
 FLAGS: Final = "imsx"
 
@@ -96,13 +96,14 @@ class _Parser:
         self.reader = Reader(pattern)
         if len(pattern.encode("utf-8", "surrogateescape")) > PATTERN_BYTES_MAX:
             # A short stand-in: a message must stay one readable line.
-            self.reader = Reader(pattern[:40])
-            raise self.reader.error(f"the pattern is longer than {PATTERN_BYTES_MAX:,} bytes", at=0)
+            size = len(pattern.encode("utf-8", "surrogateescape"))
+            raise LimitError("pattern_bytes", size, PATTERN_BYTES_MAX, pattern=pattern[:40])
         self.flags = flags
         self.names: set[str] = set()
         self.groups = [_Group(0, flags)]
         self.repeatable = False  # the last item may take a quantifier
         self.quantified = False  # the last item just took one
+        self.item_start = 0  # where the last item begins
 
     def run(self) -> Node:
         reader = self.reader
@@ -150,17 +151,13 @@ class _Parser:
     def _count(self, group: _Group, size: int, at: int) -> None:
         group.size += size
         if group.size > STATES_MAX:
-            raise self.reader.error(
-                f"the pattern needs more than {STATES_MAX:,} states",
-                at=at,
-                hint="lower the counts of bounded repeats, or split the alternation",
-            )
+            raise self.reader.limit("nodes", group.size, STATES_MAX, start=at)
 
     def _add(self, node: Node, at: int) -> None:
         group = self.groups[-1]
         self._count(group, node.size, at)
         group.items.append(node)
-        self.repeatable, self.quantified = True, False
+        self.repeatable, self.quantified, self.item_start = True, False, at
 
     # --- atoms ----------------------------------------------------------------------------------------------
 
@@ -210,11 +207,13 @@ class _Parser:
             raise self.reader.error(
                 f"nothing to repeat before {shown}", at=start, hint=f"write \\{char} for the character"
             )
-        self.reader.take("?")  # lazy: the matching set and the longest span are the same
+        lazy = self.reader.take("?")
         group = self.groups[-1]
-        item = group.items.pop()
-        node = repeat(item, low, high)
-        self._count(group, node.size - item.size, start)
+        item, item_start = group.items.pop(), self.item_start
+        node = repeat(item, low, high, lazy=lazy, span=(item_start, self.reader.at))
+        group.size += node.size - item.size
+        if group.size > STATES_MAX:
+            raise self.reader.limit("nodes", group.size, STATES_MAX, start=start, part_start=item_start)
         group.items.append(node)
         self.repeatable, self.quantified = False, True
 
@@ -229,28 +228,25 @@ class _Parser:
                 hint="repeats are {n}, {n,} and {n,m}; write \\{ for a brace",
             )
         least, comma, most = found.groups()
-        if max(len(number.lstrip("0")) for number in (least, most or "")) > len(str(REPEAT_MAX)):
-            raise self._too_many(start)
-        low = int(least)
-        high = int(most) if most else None if comma else low
-        if max(low, high or 0) > REPEAT_MAX:
-            raise self._too_many(start)
+        digits = max(len(number.lstrip("0")) for number in (least, most or ""))
+        counts = [0 if digits > 9 else int(number) for number in (least, most or "0")]
+        if digits > 9 or max(counts) > REPEAT_MAX:
+            self.reader.at = found.end()
+            value = max(counts) or 10**9
+            raise self.reader.limit("repeat", value, REPEAT_MAX, start=start, part_start=self.item_start)
+        low = counts[0]
+        high = counts[1] if most else None if comma else low
         if high is not None and high < low:
             raise self.reader.error(f"the repeat {found[0]} is reversed", at=start)
         self.reader.at = found.end()
         return low, high
-
-    def _too_many(self, start: int) -> Exception:
-        return self.reader.error(
-            f"a repeat count is greater than {REPEAT_MAX:,}", at=start, hint="nest two: (?:a{1000}){3}"
-        )
 
     # --- groups ---------------------------------------------------------------------------------------------
 
     def _open(self, start: int) -> None:
         """`(`, `(?:`, `(?flags:`, a named group, or `(?flags)`, which opens nothing."""
         if len(self.groups) > DEPTH_MAX:
-            raise self.reader.error(f"groups are nested deeper than {DEPTH_MAX}", at=start)
+            raise self.reader.limit("depth", len(self.groups), DEPTH_MAX, start=start)
         group = _Group(start, self.flags)
         if self.reader.sees("?") and not self._group_start(start):
             self.repeatable = self.quantified = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from trident_core.errors import PatternError
+from trident_query.limits import LimitError
 
 _CONTROL: Final = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "a": 7}
 
@@ -54,6 +55,14 @@ class Reader:
         before = self.pattern[: self.at if at is None else at]
         position = len(before.encode("utf-8", "surrogateescape"))
         return PatternError(message, pattern=self.pattern, position=position, hint=hint)
+
+    def limit(
+        self, cap: str, value: int, limit: int, *, start: int, part_start: int | None = None
+    ) -> LimitError:
+        """The error for a cap that is passed at `start`; the sub-pattern ends at the cursor."""
+        position = len(self.pattern[:start].encode("utf-8", "surrogateescape"))
+        part = self.pattern[start if part_start is None else part_start : self.at]
+        return LimitError(cap, value, limit, pattern=self.pattern, position=position, part=part)
 
     def more(self) -> bool:
         return self.at < len(self.pattern)

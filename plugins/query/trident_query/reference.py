@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from trident_core.errors import UsageError
 from trident_query.column import fixed_width, value_of
-from trident_query.nfa import Simulation, build
+from trident_query.nfa import build
 from trident_query.parse import parse
+from trident_query.simulate import Simulation
 
 
 class ReferenceProgram:
