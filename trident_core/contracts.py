@@ -50,9 +50,14 @@ class Capability(StrEnum):
     TABLES = "tables"  # parser: parse_tables
     LENIENT = "lenient"  # feed, parser: a documented lenient mode
     SPANS = "spans"  # query: Program.spans
+    FIRST = "first"  # query: compile(first=True), spans that are leftmost-first
+    ENDS = "ends"  # query: Program.ends
+    SETS = "sets"  # query: compile_set, many patterns at once
     SHARDED = "sharded"  # book: several at once in threads, each with some of the symbols (see Book)
     PORTABLE_FORMAT = "portable_format"  # store: reads and writes the reference's files
-    FILESYSTEM = "filesystem"  # store: takes `filesystem=`, a FileSystem; all it does to the disk goes through it
+    FILESYSTEM = (
+        "filesystem"  # store: takes `filesystem=`, a FileSystem; all it does to the disk goes through it
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ class EngineSpec:
 
     `factory` is "package.module:Class", resolved by `load()` only when the engine is selected, so that
     listing engines never imports numba. `protocols` names the wire formats a feed yields or a parser reads.
-    `files`, of a store: patterns of names (as of `fnmatch`) in its folder by which it is known; one is enough.
+    `files`, of a store: patterns of names (as of `fnmatch`) in its folder, any of which gives it away.
     """
 
     kind: Kind
@@ -504,7 +509,46 @@ class SpanProgram(Protocol):
     """Capability SPANS."""
 
     def spans(self, data: bytes, limit: int = 0) -> list[tuple[int, int]]:
-        """Leftmost-longest, non-overlapping [start, end) spans in `data`; limit 0 means all."""
+        """Leftmost-longest, non-overlapping [start, end) spans in `data`; limit 0 means all. Of a program
+        compiled with first=True (capability FIRST): leftmost-first."""
+        ...
+
+
+@runtime_checkable
+class EndsProgram(Protocol):
+    """Capability ENDS."""
+
+    def ends(self, data: bytes, limit: int = 0) -> list[int]:
+        """Every position of `data` at which some match ends, empty ones too, ascending; limit 0 means all."""
+        ...
+
+
+class SetProgram(Protocol):
+    """Up to 64 patterns, asked at once."""
+
+    patterns: tuple[str, ...]
+
+    def match_set(self, column: NDArray[Any]) -> NDArray[np.uint64]:
+        """u64[n]: bit i of a value says what pattern i's own `match` would."""
+        ...
+
+
+@runtime_checkable
+class Explained(Protocol):
+    """Optional for programs: `explain` says what was compiled and why, in values that JSON has. Keys that mean
+    something everywhere: engine, why, positions, states, table_bytes, prefilter."""
+
+    def explain(self) -> dict[str, Any]: ...
+
+
+@runtime_checkable
+class SetQuery(Protocol):
+    """Capability SETS."""
+
+    def compile_set(
+        self, patterns: Sequence[str], *, flags: str = "", full: bool = False, raw: bool = False
+    ) -> SetProgram:
+        """Compile 1 to 64 patterns. Raises as `compile` does, UsageError for another number of them."""
         ...
 
 
@@ -513,8 +557,10 @@ class Query(Protocol):
 
     def compile(self, pattern: str, *, flags: str = "", full: bool = False, raw: bool = False) -> Program:
         """Compile. `flags` are letters of "ismx"; `full`: the whole value must match, as between ^ and $.
+        With capability FIRST there is one more, `first`: spans are leftmost-first, not leftmost-longest.
 
-        Raises PatternError with the byte offset for anything outside the dialect.
+        Raises PatternError with the byte offset for anything outside the dialect, and for a pattern that is
+        too large for the engine; it never gives a program that another engine runs in silence.
         """
         ...
 

@@ -16,6 +16,7 @@ from trident_core.dtypes import EventFlag
 from trident_core.errors import UsageError
 from trident_core.plugins import registry
 from trident_core.session import format_price, format_time
+from trident_core.stores import select_store
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,7 +71,7 @@ def query(
     if limit is None:
         limit = 0 if json else DEFAULT_LIMIT
 
-    made_store = registry().select(Kind.STORE, store_engine).load()(store, "read")
+    made_store = select_store(store, store_engine).load()(store, "read")
     try:
         snapshot = made_store.snapshot()
         compiler = registry().select(Kind.QUERY, engine).load()()

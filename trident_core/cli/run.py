@@ -9,9 +9,11 @@ import typer
 from trident_core.cli import common
 from trident_core.cli.output import emit, print_notices, progress, render_run
 from trident_core.contracts import Kind, Store
+from trident_core.digests import DigestRecord, record_digest
 from trident_core.errors import UsageError
 from trident_core.inputs import Opened, open_input
 from trident_core.plugins import registry
+from trident_core.stores import select_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +68,8 @@ def run_line(
     """Run the whole line into the store at `path`, closing input and store."""
     from trident_core.pipeline import Line, LineOptions
 
-    selection = registry().select(Kind.STORE, engine)
+    there = path.is_dir() and resume
+    selection = select_store(path, engine) if there else registry().select(Kind.STORE, engine)
     opened.engines["store"] = selection.spec.name
     try:
         with open_store(path, selection.load(), opened, resume=resume) as store:
@@ -79,10 +82,30 @@ def run_line(
                 options=options, progress=advance, observer=observer,
             )  # fmt: skip
             stats = line.run()
+            _record(path, store, stats, opened.engines.get("book", ""))
     finally:
         opened.close()
     opened.tell(stats)
     return stats
+
+
+def _record(path: Path, store: Store, stats: RunStats, book: str) -> None:
+    """Put the book's digest beside the events that made it, if the store ends where the book does."""
+    figures = store.stats()
+    exact = sum(stats.counts.values()) == figures["events"]  # what was skipped was counted, but is no event
+    counts = stats.counts if exact else {}
+    if stats.digest and stats.durable_seq == figures["last_seq"] == stats.last_seq:
+        record_digest(
+            path,
+            DigestRecord(
+                events=figures["events"],
+                last_seq=stats.last_seq,
+                digest=stats.digest,
+                live_orders=stats.live_orders,
+                counts=counts,
+                book=book,
+            ),
+        )
 
 
 def _last_event(store: Store) -> Events | None:

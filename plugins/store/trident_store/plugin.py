@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from trident_core.contracts import Capability, EngineSpec, Kind
 from trident_core.hookspecs import hookimpl
+
+#: Names in a store of the portable format; any of them is left when the others are lost.
+PORTABLE_FILES: Final = ("[0-9]*.seg", "[0-9]*.tab", "[0-9]*.man")
 
 
 @hookimpl
@@ -15,6 +20,7 @@ def trident_register_stores() -> list[EngineSpec]:
             factory="trident_store.reference:ReferenceStore",
             summary="CRC32C-framed groups in segments, in plain Python",
             capabilities=frozenset({Capability.PORTABLE_FORMAT, Capability.FILESYSTEM}),
+            files=PORTABLE_FILES,
         ),
         EngineSpec(
             kind=Kind.STORE,
@@ -22,6 +28,7 @@ def trident_register_stores() -> list[EngineSpec]:
             factory="trident_store.lsm.engine:LsmStore",
             summary="the same log with group commit, moved to sorted, indexed tables in the background",
             capabilities=frozenset({Capability.PORTABLE_FORMAT, Capability.FILESYSTEM}),
+            files=PORTABLE_FILES,
         ),
         EngineSpec(
             kind=Kind.STORE,
@@ -30,6 +37,7 @@ def trident_register_stores() -> list[EngineSpec]:
             summary="blocks of events in RocksDB, checked and chained",
             requires=("rocksdict",),
             install_hint="pip install 'trident-core[rocksdb]'",
+            files=("rocksdb",),
         ),
         EngineSpec(
             kind=Kind.STORE,
@@ -38,6 +46,7 @@ def trident_register_stores() -> list[EngineSpec]:
             summary="blocks of events in LMDB, checked and chained",
             requires=("lmdb",),
             install_hint="pip install 'trident-core[lmdb]'",
+            files=("lmdb",),
         ),
         EngineSpec(
             kind=Kind.STORE,
@@ -46,5 +55,6 @@ def trident_register_stores() -> list[EngineSpec]:
             summary="blocks of events in DuckDB, checked and chained",
             requires=("duckdb",),
             install_hint="pip install 'trident-core[duckdb]'",
+            files=("duckdb",),
         ),
     ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -16,6 +17,7 @@ import numpy as np
 from trident_core.contracts import Recovery, Verification
 from trident_core.dtypes import Events
 from trident_core.errors import StoreError, UsageError
+from trident_core.line.spill_recovery import check_version, merge_left
 from trident_core.session import Session
 from trident_store import crashoptions
 from trident_store.checks import check_events, copy_of, require_same, where_else
@@ -107,6 +109,7 @@ class ReferenceStore:
                 self._session = self._create(session, store_id)
             else:
                 self._session = self._resume(session)
+                self._merge_spill()
         except BaseException:
             self._writer.release()
             raise
@@ -135,6 +138,7 @@ class ReferenceStore:
         try:
             # A format from the future is refused before the lock is touched.
             mark = read_mark(self._files, self.path)
+            check_version(self._files, self.path)
             names = self._files.list_directory(self.path)
             if mark.at is None and all(segment_number(name) is None for name in names):
                 hint = where_else(names, "it has no segment (00000000.seg) in it")
@@ -154,6 +158,15 @@ class ReferenceStore:
             if session.directory.get(instrument.locate) is None:
                 session.directory.put(instrument)
         return session
+
+    def _merge_spill(self) -> None:
+        """What a line that died had spilled goes into the store, as far as it continues it."""
+        try:
+            merged = merge_left(self, self._files, self.path)
+        except OSError as error:
+            raise StoreError(f"cannot merge the spill of {self.path}: {error.strerror or error}") from error
+        self.recovery.spilled_events, self.recovery.spill_left_out = merged.events, merged.left_out
+        self.recovery.events += merged.events
 
     # -- the contract --
 
@@ -231,6 +244,16 @@ class ReferenceStore:
             self._writer.trim()
         found = survey(self._files, self.path, payloads=True, cache=TableCache(self._files, self.path))
         return Verification(found.end.ordinal, found.end.last_seq, found.bytes, found.findings)
+
+    def verify_watched(self, advance: Callable[[int, int], None]) -> Verification:
+        """See `trident_core.contracts.WatchedStore`. Of a store opened for reading it also holds the indexes
+        of tables against their events; each finding says where in the sequence it lies and what to do."""
+        self._require_open()
+        if self.mode != "read":
+            return self.verify()
+        from trident_store.tools.verify import verify  # kernels: only whoever asks waits for numba
+
+        return verify(self._files, self.path, advance)
 
     def stats(self) -> dict[str, int]:
         """events, segments, tables, bytes (of both), last_seq, durable_events, durable_seq, epoch."""

@@ -1,0 +1,1 @@
+"""Tools for stores of the portable format: verify, repair, salvage and what else works on the files."""
