@@ -1,29 +1,35 @@
 """The line: feed -> parser -> book -> ring -> store. One direction, no step back.
 
-The calling thread reads, parses and applies; a second thread takes events out of the ring and stores them.
-The book's only contact with storage is the ring: when it is full the calling thread waits (and counts the
-waits), so that nothing is ever dropped.
+The calling thread reads, parses and applies; a thread or process behind the ring stores (see
+`trident_core.line`). The book's only contact with storage is the ring. When it is full the calling thread
+waits (and counts the waits), so that nothing is ever dropped; in live mode the ladder sees to it that it is
+never full.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import numpy as np
 
 from trident_core.contracts import Book, ByteSource, Feed, Parser, Store, Warmable
 from trident_core.decode import LINGER_S, decode
-from trident_core.dtypes import EVENT, Effects, Events, Tops
+from trident_core.dtypes import Effects, Events, Tops
 from trident_core.errors import UsageError
 from trident_core.interrupts import Interrupts
+from trident_core.line.pinning import pinned
 from trident_core.session import Session
 from trident_core.sharding import AHEAD, Applied, Lane, ShardedBook, Work
 from trident_core.stats import RunStats
+
+if TYPE_CHECKING:  # numba: only runs that store need it
+    from trident_core.filesystem import FileSystem
+    from trident_core.line.faults import Faults
+    from trident_core.line.writer import Writer
 
 #: Called with the raw bytes read, the raw bytes in all (None: unknown) and the events so far.
 Progress = Callable[[int, int | None, int], None]
@@ -33,6 +39,8 @@ Observer = Callable[[Events, Tops, Effects], None]
 
 BATCH: Final = 1 << 14
 RING_CAPACITY: Final = 1 << 16
+#: In live mode the ring also bridges what the ladder takes to act: at 10 M events/s this one holds 100 ms.
+LIVE_RING_CAPACITY: Final = 1 << 20
 #: The store is synced at least this often while it has something new, in seconds.
 SYNC_INTERVAL_S: Final = 1.0
 
@@ -44,7 +52,11 @@ class LineOptions:
     `resume_after`: do not store events up to this seq (they are in the store already). `resume_event`:
     EVENT[1], the store's last event; the input must have it too, byte for byte, or it is another input.
     `linger_s`: see `decode`; inf makes all batches full, however slow the input is. `in_step`: the observer
-    looks at the book, so it comes before the next batch, also when sharded."""
+    looks at the book, so it comes before the next batch, also when sharded.
+
+    Behind the ring: `live`: the ladder instead of waiting, with spill files in `spill_folder` (None: no last
+    rung). `filesystem`: for these; `faults`: to be met. `pin`: processors of the calling thread and of the
+    store's. `laps`: note how long each batch took in book and ring, for `Line.laps`."""
 
     symbols: tuple[str, ...] = ()
     until: int | None = None
@@ -55,6 +67,12 @@ class LineOptions:
     resume_event: Events | None = None
     linger_s: float = LINGER_S
     in_step: bool = False
+    live: bool = False
+    spill_folder: Path | None = None
+    filesystem: FileSystem | None = None
+    faults: Faults | None = None
+    pin: tuple[int, ...] = ()
+    laps: bool = False
 
 
 @runtime_checkable
@@ -74,7 +92,8 @@ class SplitObserver(Protocol):
 
 
 class Line:
-    """One run over one input. `book` and `store` may be None: the line then ends before them."""
+    """One run over one input. `book` and `store` may be None: the line then ends before them. `writer`: what
+    takes events instead of a thread with `store` behind it."""
 
     def __init__(
         self,
@@ -84,6 +103,7 @@ class Line:
         book: Book | None = None,
         store: Store | None = None,
         *,
+        writer: Writer | None = None,
         options: LineOptions | None = None,
         progress: Progress | None = None,
         observer: Observer | SplitObserver | None = None,
@@ -91,6 +111,8 @@ class Line:
         self.feed, self.source, self.parser, self.book, self.store = feed, source, parser, book, store
         self.options = options or LineOptions()
         self.stats = RunStats(source=source.name)
+        self.laps: list[tuple[int, int]] = []  # events, ns: of each batch, if `options.laps`
+        self._writer = writer
         self._progress, self._observer = progress, observer
         self._keep = _SymbolFilter(parser.session, self.options.symbols)
         self._resumption = _Resumption(source.name, self.options.resume_event)
@@ -104,7 +126,7 @@ class Line:
         Raises what the feed or the store raises, and UsageError when the input does not have `resume_event`;
         the store is then still closed by its owner.
         """
-        writer: _Writer | None = None
+        writer = self._writer
         if self.book is not None:
             whole = self._split.whole if self._split else self._observer is not None
             ahead = 0 if self.options.in_step else AHEAD
@@ -112,13 +134,14 @@ class Line:
         began = time.perf_counter()
         try:
             with Interrupts() as interrupts:
-                if self.store:
-                    writer = _Writer(self.store, self.options)
+                if self.store is not None and writer is None:
+                    writer = self._begin_writer(self.store)
                 for engine in (self.parser, self.book):
                     if isinstance(engine, Warmable):
                         engine.warm_up()
                 began = time.perf_counter()  # compiling kernels is not part of the run
-                self._read(writer, interrupts)
+                with pinned(next(iter(self.options.pin), None), self.stats.notices):
+                    self._read(writer, interrupts)
         except KeyboardInterrupt:
             self.stats.interrupted = True
         finally:
@@ -130,7 +153,7 @@ class Line:
         self._summarise(writer)
         return self.stats
 
-    def _read(self, writer: _Writer | None, interrupts: Interrupts) -> None:
+    def _read(self, writer: Writer | None, interrupts: Interrupts) -> None:
         """All batches through the line; those that are underway when it ends early, to their end."""
         self.stats.stage_s = dict.fromkeys(("parse", "book", "ring"), 0.0)
         try:
@@ -147,7 +170,7 @@ class Line:
         self._drain()
         interrupts.release()
 
-    def _batches(self, writer: _Writer | None, interrupts: Interrupts) -> None:
+    def _batches(self, writer: Writer | None, interrupts: Interrupts) -> None:
         stage, clock = self.stats.stage_s, time.perf_counter
         before = clock()
         kept = self._lane.ahead + 1 if self._lane else 1
@@ -163,17 +186,38 @@ class Line:
             self._apply(wanted)
             applied = clock()
             stage["book"] += applied - parsed
-            if writer and not writer.put(wanted):
+            if writer and not writer.put(self._new(wanted)):
                 return
+            put = clock()
+            stage["ring"] += put - applied
+            if self.options.laps:
+                self.laps.append((len(wanted), int((put - parsed) * 1e9)))
             self._note(events)
             interrupts.release()
-            stage["ring"] += clock() - applied
             if self._progress:
                 self._progress(*self.source.progress(), self.stats.events)
             if last:
                 return
             before = clock()
         self._resumption.require_met()
+
+    def _begin_writer(self, store: Store) -> Writer:
+        from trident_core.line.drain import DrainOptions
+        from trident_core.line.writer import ThreadWriter
+
+        options = self.options
+        behind = DrainOptions(
+            batch=options.batch, sync_interval_s=options.sync_interval_s, live=options.live,
+            spill_folder=options.spill_folder, filesystem=options.filesystem, faults=options.faults,
+        )  # fmt: skip
+        cpu = options.pin[1] if len(options.pin) > 1 else None
+        session = self.parser.session
+        return ThreadWriter(store, session, behind, ring_capacity=options.ring_capacity, cpu=cpu)
+
+    def _new(self, events: Events) -> Events:
+        """The events that the store does not have yet."""
+        after = self.options.resume_after
+        return events[events["seq"] > after] if after else events
 
     def _cut(self, events: Events) -> tuple[Events, bool]:
         """The events up to `until`, and whether that was the end."""
@@ -213,7 +257,7 @@ class Line:
         elif callable(self._observer) and done.tops is not None and done.effects is not None:
             self._observer(done.events, done.tops, done.effects)
 
-    def _summarise(self, writer: _Writer | None) -> None:
+    def _summarise(self, writer: Writer | None) -> None:
         stats = self.stats
         stats.symbols = len(self.parser.session.directory)
         # The parser also counts what it skipped, but it reads on to the end of a batch.
@@ -228,67 +272,12 @@ class Line:
             if isinstance(self.book, ShardedBook) and self.book.notice:
                 stats.notices.append(self.book.notice)
         if writer:
-            stats.stored, stats.durable_seq = writer.stored, writer.durable_seq
-            stats.stage_s["store"] = writer.busy_s
-            stats.ring_full_waits = writer.ring.full_waits
-            stats.ring_full_wait_s = writer.ring.full_wait_ns / 1e9
-
-
-class _Writer:
-    """The thread behind the ring: pops events, appends them, syncs at intervals and at the end."""
-
-    def __init__(self, store: Store, options: LineOptions) -> None:
-        from trident_core.ring import Ring  # numba: only runs that store need it
-
-        self.ring = Ring(options.ring_capacity)
-        self.stored, self.durable_seq, self.busy_s = 0, 0, 0.0
-        self._store, self._options = store, options
-        self._error: BaseException | None = None
-        self.ring.warm_up()
-        self._thread = threading.Thread(target=self._loop, name="trident-store", daemon=True)
-        self._thread.start()
-
-    def put(self, events: Events) -> bool:
-        """Hand events over, waiting for room; False when the store has failed."""
-        if self._options.resume_after:
-            events = events[events["seq"] > self._options.resume_after]
-        return self.ring.push(np.ascontiguousarray(events), give_up=self._failed) == len(events)
-
-    def _failed(self) -> bool:
-        return self._error is not None
-
-    def finish(self) -> None:
-        """Let the thread drain the ring and sync; a second Ctrl-C does not cut that short."""
-        self.ring.close()
-        while self._thread.is_alive():
-            with suppress(KeyboardInterrupt):
-                self._thread.join()
-
-    def raise_error(self) -> None:
-        if self._error:
-            raise self._error
-
-    def _loop(self) -> None:
-        try:
-            self._drain()
-        except BaseException as error:  # handed to the calling thread, which raises it
-            self._error = error
-
-    def _drain(self) -> None:
-        out = np.zeros(self._options.batch, EVENT)
-        clock = time.perf_counter
-        synced = clock()
-        while count := self.ring.pop(out):
-            began = clock()
-            self._store.append(out[:count])
-            self.stored += count
-            if began - synced >= self._options.sync_interval_s:
-                self.durable_seq = self._store.sync()
-                synced = clock()
-            self.busy_s += clock() - began
-        began = clock()
-        self.durable_seq = self._store.sync()
-        self.busy_s += clock() - began
+            report = writer.report()
+            stats.stored, stats.durable_seq = report.stored, report.durable_seq
+            stats.stage_s["store"] = report.busy_s
+            stats.ring_full_waits, stats.ring_full_wait_s = report.full_waits, report.full_wait_s
+            stats.line = report.line
+            stats.notices += report.notices
 
 
 class _Resumption:

@@ -25,7 +25,8 @@ from trident_core.jit import njit
 HEAD: Final = 0  # events pushed
 TAIL: Final = 16  # events popped
 CLOSED: Final = 32  # 1 when the producer will push no more
-_CURSORS: Final = 48
+#: The counters and room up to a page, so that slots begin on one.
+CURSOR_WORDS: Final = 512
 
 #: Looks at the other side's counter before a call gives up; Python then sleeps between calls.
 SPINS: Final = 64
@@ -108,18 +109,31 @@ def _close(cursors: Any) -> None:
     store_release(cursors, 32, np.uint64(1))
 
 
+def check_capacity(capacity: int) -> None:
+    """Raises UsageError for a number of slots that no ring can have."""
+    if not 2 <= capacity <= CAPACITY_MAX or capacity & (capacity - 1):
+        raise UsageError(f"ring capacity {capacity} is not a power of two from 2 to {CAPACITY_MAX}")
+
+
+def words_of(capacity: int) -> int:
+    """The u64 words of a ring in memory."""
+    return CURSOR_WORDS + 8 * capacity
+
+
 class Ring:
     """`capacity` EVENT slots (a power of two), preallocated: capacity x 64 bytes.
 
-    One thread calls push and close, one other calls pop. `full_waits` counts the producer's waits.
+    One thread calls push and close, one other calls pop. `full_waits` counts the producer's waits. `memory`:
+    u64[words_of(capacity)], zeros at first, instead of memory of its own; two processes that share it have
+    the same ring.
     """
 
-    def __init__(self, capacity: int = 1 << 16) -> None:
-        if not 2 <= capacity <= CAPACITY_MAX or capacity & (capacity - 1):
-            raise UsageError(f"ring capacity {capacity} is not a power of two from 2 to {CAPACITY_MAX}")
+    def __init__(self, capacity: int = 1 << 16, memory: NDArray[np.uint64] | None = None) -> None:
+        check_capacity(capacity)
         self.capacity = capacity
-        self._slots: NDArray[np.uint64] = np.zeros((capacity, 8), np.uint64)
-        self._cursors: NDArray[np.uint64] = np.zeros(_CURSORS, np.uint64)
+        words = np.zeros(words_of(capacity), np.uint64) if memory is None else memory[: words_of(capacity)]
+        self._cursors: NDArray[np.uint64] = words[:CURSOR_WORDS]
+        self._slots: NDArray[np.uint64] = words[CURSOR_WORDS:].reshape(capacity, 8)
         self.full_waits = 0
         self.full_wait_ns = 0
 

@@ -132,6 +132,7 @@ class RunStats:
     stage_s: dict[str, float] = field(default_factory=dict)
     ring_full_waits: int = 0
     ring_full_wait_s: float = 0.0
+    line: dict[str, Any] = field(default_factory=dict)  # behind the ring: mode, ladder, spill, faults
     cut: bool = False  # ended at `until`, before the end of the input
     interrupted: bool = False
     anomalies: Anomalies = field(default_factory=Anomalies)

@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 from trident_core.contracts import Recovery, Verification
 from trident_core.dtypes import Events
 from trident_core.errors import StoreError, UsageError
+from trident_core.line.spill_recovery import check_version, merge_left
 from trident_core.session import Session
 from trident_store.blocks.engine import Engine, Source
 from trident_store.blocks.format import End
@@ -73,6 +74,8 @@ class BlockStore:
         self._log = BlockLog(self._files, self.engine, self.path, commit_blocks)
         try:
             self._session = self._create(session, store_id) if mode == "create" else self._resume(session)
+            if mode == "append":
+                self._merge_spill()
         except BaseException:
             self._log.release()
             raise
@@ -95,6 +98,7 @@ class BlockStore:
     def _resume(self, session: Session | None) -> Session:
         require_store(self._files, self.engine, self.path)  # before the lock is touched
         try:
+            check_version(self._files, self.path)
             self._log.lock()
         except OSError as error:
             raise StoreError(f"cannot open the store {self.path}: {error.strerror or error}") from error
@@ -111,6 +115,15 @@ class BlockStore:
             if session.directory.get(instrument.locate) is None:
                 session.directory.put(instrument)
         return session
+
+    def _merge_spill(self) -> None:
+        """What a line that died had spilled goes into the store, as far as it continues it."""
+        try:
+            merged = merge_left(self, self._files, self.path)
+        except OSError as error:
+            raise StoreError(f"cannot merge the spill of {self.path}: {error.strerror or error}") from error
+        self.recovery.spilled_events, self.recovery.spill_left_out = merged.events, merged.left_out
+        self.recovery.events += merged.events
 
     # -- the contract --
 
