@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from typing import cast
 
-from trident_core.contracts import Verification
+from trident_core.contracts import Pressure, Verification
 from trident_core.dtypes import Events
 from trident_core.errors import StoreError, UsageError
 from trident_core.session import Session
@@ -69,6 +69,7 @@ class LsmStore(ReferenceStore):
         settings.check()
         self._lock = threading.RLock()  # of the writer's state; held while it writes
         self._maintenance: Maintenance | None = None
+        self._shed = Pressure.NORMAL
         self._timer = Background("trident-lsm-commit", self._commit_in_time) if background else None
         self._worker = Background("trident-lsm-tables", self._work) if background else None
         super().__init__(
@@ -97,7 +98,8 @@ class LsmStore(ReferenceStore):
         is durable when this returns. Never waits for tables, unless `background` is False."""
         with self._lock:
             last_seq = super().append(events)
-            if self._clock.waiting(self._writer.end.ordinal - self._writer.durable.ordinal):
+            due = self._clock.waiting(self._writer.end.ordinal - self._writer.durable.ordinal)
+            if due and not (self._shed and self._clock.policy.timed):
                 self.sync()
             elif self._timer is not None and self._clock.policy.timed:
                 self._timer.wake()
@@ -133,6 +135,17 @@ class LsmStore(ReferenceStore):
             figures["compacted_bytes"] = self._maintenance.compacted_bytes
             figures["maintenance_failed"] = int(bool(self._maintenance.failure))
         return figures
+
+    def shed(self, level: Pressure) -> None:
+        """See `trident_core.contracts.Sheddable`. From SHED_SYNC on the policies "group" and "interval"
+        make no sync; from SHED_INDEX on no flush or compaction begins, and a compaction under way waits."""
+        self._shed = level
+        if self._worker is not None and self._maintenance is not None:
+            self._maintenance.waiting = level >= Pressure.SHED_INDEX
+            if not self._maintenance.waiting:
+                self._worker.wake()
+        if self._timer is not None and not level and self._clock.policy.timed:
+            self._timer.wake()
 
     def close(self) -> None:
         """See `ReferenceStore.close`. A flush under way is finished, a compaction given up."""
@@ -194,13 +207,15 @@ class LsmStore(ReferenceStore):
         if self._worker is not None:
             self._worker.wake()
         else:
-            while self._maintenance.step():
+            while self._shed < Pressure.SHED_INDEX and self._maintenance.step():
                 pass
 
     # -- what the threads do; a failure shows at the next call of the store --
 
     def _commit_in_time(self) -> float | None:
         with self._lock:
+            if self._shed:
+                return None  # `shed` wakes this thread again
             if self._clock.seconds_left() == 0 and not self._closed:
                 try:
                     self.sync()
@@ -209,6 +224,8 @@ class LsmStore(ReferenceStore):
             return self._clock.seconds_left()
 
     def _work(self) -> float | None:
+        if self._shed >= Pressure.SHED_INDEX:
+            return None  # `shed` wakes this thread again
         return 0.0 if self._maintenance is not None and self._maintenance.step() else None
 
     # -- what maintenance needs --

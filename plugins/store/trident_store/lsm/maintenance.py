@@ -79,6 +79,7 @@ class Maintenance:
         self._cache, self._log_files, self._home, self.settings = cache, log_files, home, settings
         self.failure = ""
         self.stopping = False
+        self.waiting = False  # the ring presses on the store: a compaction under way holds still
         self.flushed_bytes = self.compacted_bytes = 0  # written since the store was opened
         self._work = threading.Lock()  # one step at a time
         self._manifest: ManifestWriter | None = None
@@ -211,9 +212,9 @@ class Pace:
             if self._maintenance.stopping:
                 raise StopError
             early = self._written / rate - (time.monotonic() - self._began) if rate else 0.0
-            if early <= 0:
+            if early <= 0 and not self._maintenance.waiting:
                 return
-            time.sleep(min(early, 0.05))
+            time.sleep(min(max(early, 0.005), 0.05))
 
 
 def due(entries: Sequence[Entry], settings: Settings) -> tuple[int, int] | None:
