@@ -59,7 +59,7 @@ def open_feed(
         name = feed or _detect(plugins, head, source.name)
         selection = plugins.select(Kind.FEED, name)
         session = Session(date=date or session_date(source.name), venue=venue(source.name))
-        made = selection.load()(source, session, options or FeedOptions())
+        made = selection.make(source, session, options or FeedOptions())
         session.protocol = made.protocol
     except BaseException:
         source.close()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trident_core.contracts import Book, ByteSource, Capability, EngineSpec, Feed, FeedOptions, Kind, Parser
+from trident_core.engines import make
 from trident_core.errors import PluginError
 from trident_core.feeds import Primed, open_feed
 from trident_core.plugins import registry
@@ -40,7 +41,7 @@ class Opened:
         if Capability.TABLES not in spec.capabilities:
             return None
         beside = Session(venue=self.session.venue, protocol=self.session.protocol)
-        return TappedParser(self.parser, spec.load()(beside, lenient=self.lenient), types)
+        return TappedParser(self.parser, make(spec, beside, lenient=self.lenient), types)
 
     def tell(self, stats: RunStats) -> None:
         """Put the engines' names, and what is done otherwise than asked, into the statistics of a run."""
@@ -79,8 +80,7 @@ def open_input(
     try:
         spec = _parser_for(session.protocol, parser)
         made_feed = Primed(made_feed)  # some formats carry the date, the time zone, the symbols
-        made: Any = spec.load()
-        made_parser: Parser = made(session, lenient=lenient)
+        made_parser: Parser = make(spec, session, lenient=lenient)
         engines = {"parser": spec.name}
         made_book: Book | None = None
         if with_book:

@@ -1,11 +1,13 @@
 """Discovery, quarantine and selection of plugins.
 
 Entry points of the group `trident` are walked one at a time, so that a broken plugin takes down nothing but
-itself: it is quarantined with its reason and the rest load.
+itself: it is quarantined with its reason and the rest load. Plugins of strangers are loaded when somebody asks
+for what the project's own do not have, each within a time limit.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -16,12 +18,17 @@ from typing import Any, Final
 import pluggy
 
 from trident_core import hookspecs
+from trident_core.cli.names import COMMANDS
 from trident_core.config import DEFAULTS, configured
 from trident_core.contracts import CONTRACT_VERSIONS, CommandSpec, EngineSpec, Kind
+from trident_core.engines import make, missing_modules
 from trident_core.errors import PluginError
+from trident_core.strangers import Budget, TookTooLongError
 
 GROUP: Final = "trident"
 OWN_DISTRIBUTION: Final = "trident-core"
+#: Names of plugins or distributions, with commas: of the strangers' plugins only these are loaded.
+ALLOWED_VARIABLE: Final = "TRIDENT_PLUGINS"
 
 _HOOKS: Final = {
     Kind.FEED: "trident_register_feeds",
@@ -68,7 +75,12 @@ class Selection:
     origin: str
 
     def load(self) -> Any:
+        """The engine's class. Raises PluginError."""
         return self.spec.load()
+
+    def make(self, *arguments: Any, **options: Any) -> Any:
+        """An engine; raises as `trident_core.engines.make`."""
+        return make(self.spec, *arguments, **options)
 
 
 class Registry:
@@ -77,33 +89,58 @@ class Registry:
     def __init__(self) -> None:
         self.manager = pluggy.PluginManager(hookspecs.PROJECT)
         self.manager.add_hookspecs(hookspecs)
-        self.quarantine: list[Quarantined] = []
+        self.left_out: list[EntryPoint] = []
+        self._quarantine: list[Quarantined] = []
         self._registered: dict[tuple[Kind, str], Registered] = {}
+        self._waiting: list[EntryPoint] = []
 
     # --- discovery
 
-    def add_entry_points(self, points: Iterable[EntryPoint]) -> None:
-        """Load each entry point on its own; the project's own first, then by distribution and name."""
+    def add_entry_points(self, points: Iterable[EntryPoint], allowed: frozenset[str] | None = None) -> None:
+        """Load the project's own entry points; keep the others, by distribution and name, until they are asked
+        for. Of those only `allowed`, by name of the entry point or distribution; None means all."""
 
-        def order(point: EntryPoint) -> tuple[bool, str, str]:
-            distribution = _distribution(point)[0]
-            return distribution != OWN_DISTRIBUTION, distribution, point.name
+        def order(point: EntryPoint) -> tuple[str, str]:
+            return _distribution(point)[0], point.name
 
         for point in sorted(points, key=order):
             distribution, version = _distribution(point)
-            try:
-                plugin = point.load()
-            except BaseException as error:  # even SystemExit in a stranger's module must not end us
-                if isinstance(error, KeyboardInterrupt):
-                    raise
-                self._put_aside(
-                    point.name, distribution, version, f"import failed: {error!r}",
-                    hint=_import_hint(error, distribution), error=error,
-                )  # fmt: skip
-                continue
-            self.add_plugin(plugin, point.name, distribution, version)
+            if distribution == OWN_DISTRIBUTION:
+                self._load(point, distribution, version, None)
+            elif allowed is None or allowed & {point.name, distribution}:
+                self._waiting.append(point)
+            else:
+                self.left_out.append(point)
 
-    def add_plugin(self, plugin: object, name: str, distribution: str = "(local)", version: str = "") -> None:
+    def complete(self, budget: Budget | None = None) -> None:
+        """Load the strangers' plugins, if that has not been done; what is not there in time is quarantined."""
+        points, self._waiting = self._waiting, []
+        budget = budget or Budget()
+        for point in points:
+            self._load(point, *_distribution(point), budget)
+
+    def _load(self, point: EntryPoint, distribution: str, version: str, budget: Budget | None) -> None:
+        try:
+            plugin = budget.call(point.load) if budget else point.load()
+        except TookTooLongError as error:
+            self._put_aside(
+                point.name, distribution, version, f"import {error}",
+                hint=f"its module must import nothing slow; leave it out with {ALLOWED_VARIABLE}", error=error,
+            )  # fmt: skip
+        except BaseException as error:  # even SystemExit in a stranger's module must not end us
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            self._put_aside(
+                point.name, distribution, version, f"import failed: {error!r}",
+                hint=_import_hint(error, distribution), error=error,
+            )  # fmt: skip
+        else:
+            self.add_plugin(plugin, point.name, distribution, version, budget)
+
+    def add_plugin(
+        self, plugin: object, name: str, distribution: str = "(local)", version: str = "",
+        budget: Budget | None = None,
+    ) -> None:  # fmt: skip
         """Register one plugin object or module and collect its specs; quarantine what is wrong with it."""
         try:
             self.manager.register(plugin, name=f"{distribution}:{name}")
@@ -120,20 +157,33 @@ class Registry:
             for implementation in getattr(self.manager.hook, hook_name).get_hookimpls():
                 if implementation.plugin is plugin:
                     found += 1
-                    self._collect(kind, implementation.function, name, distribution, version)
+                    self._collect(kind, implementation.function, name, distribution, version, budget)
         if not found:
             self._put_aside(
                 name, distribution, version, "implements no hook of Trident",
-                hint="decorate a function such as trident_register_books with trident_core.hookimpl",
+                hint="decorate a function such as trident_register_books with trident_core.hookspecs.hookimpl",
             )  # fmt: skip
 
     def _collect(
-        self, kind: Kind, hook: Callable[[], Any], plugin: str, distribution: str, version: str
-    ) -> None:
+        self, kind: Kind, hook: Callable[[], Any], plugin: str, distribution: str, version: str,
+        budget: Budget | None,
+    ) -> None:  # fmt: skip
         """Call one hook of one plugin and take its specs, each judged on its own."""
+
+        def ask() -> list[Any]:
+            return list(hook() or ())
+
         try:
-            specs = list(hook() or ())
-        except Exception as error:  # a stranger's code
+            specs = budget.call(ask) if budget else ask()
+        except TookTooLongError as error:
+            self._put_aside(
+                plugin, distribution, version, f"{_HOOKS[kind]} {error}",
+                hint="the plugin's author should mend its hook", kind=kind, error=error,
+            )  # fmt: skip
+            return
+        except BaseException as error:  # a stranger's code
+            if isinstance(error, KeyboardInterrupt):
+                raise
             self._put_aside(
                 plugin, distribution, version, f"{_HOOKS[kind]} raised {error!r}",
                 hint="the plugin's author should mend its hook", kind=kind, error=error,
@@ -165,6 +215,8 @@ class Registry:
                 f"{spec.name!r} is made for {kind} contract {theirs}; this Trident has {major}.{minor}",
                 "install a version of the plugin, or of trident-core, that fits the other",
             )
+        if kind is Kind.COMMAND and spec.name in COMMANDS:
+            return f"command {spec.name!r} is built in", "the plugin's command must be renamed"
         other = self._registered.get((kind, spec.name))
         if other:
             return (
@@ -179,12 +231,24 @@ class Registry:
         kind: str = "", name: str = "", error: BaseException | None = None,
     ) -> None:  # fmt: skip
         entry = Quarantined(plugin, distribution, version, reason, hint, str(kind), name, error)
-        self.quarantine.append(entry)
+        self._quarantine.append(entry)
 
     # --- answers
 
+    @property
+    def quarantine(self) -> list[Quarantined]:
+        """What cannot be used, and why."""
+        self.complete()
+        return self._quarantine
+
+    @property
+    def gave_up_on(self) -> list[Quarantined]:
+        """Plugins that were waited for in vain, so far."""
+        return [entry for entry in self._quarantine if isinstance(entry.error, TookTooLongError)]
+
     def registered(self, kind: Kind | str | None = None) -> list[Registered]:
         """What is registered, by kind and name."""
+        self.complete()
         order = list(Kind)
         kind = None if kind is None else Kind(kind)
         found = [r for (k, _), r in self._registered.items() if kind is None or k is kind]
@@ -200,19 +264,24 @@ class Registry:
         """The engine to use for `kind`: flag > environment > trident.toml > default.
 
         Raises PluginError for a name that is not installed (naming those that are) or quarantined (with the
-        reason, chained to its traceback).
+        reason, chained to its traceback). The project's own engines come first, so that choosing one of them
+        loads nothing else.
         """
         kind = Kind(kind)
         choice = configured(kind, flag)
+        for name in [choice.name] if choice.name else DEFAULTS.get(kind, ()):
+            own = self._registered.get((kind, name))
+            if own and isinstance(own.spec, EngineSpec) and (choice.name or not missing_modules(own.spec)):
+                return Selection(own.spec, choice.origin)
         names = {spec.name: spec for spec in self.engines(kind)}
         if choice.name is None:
             for name in (*DEFAULTS.get(kind, ()), *names):
-                if name in names:
-                    return Selection(names[name], "default")
+                if name in names and not missing_modules(names[name]):
+                    return Selection(names[name], choice.origin)
             raise PluginError(f"no {kind} engine is installed", hint="reinstall trident-core")
         if choice.name in names:
             return Selection(names[choice.name], choice.origin)
-        for entry in self.quarantine:
+        for entry in self._quarantine:
             if (choice.name == entry.name and entry.kind == kind) or choice.name in (
                 entry.plugin, entry.distribution,
             ):  # fmt: skip
@@ -222,8 +291,11 @@ class Registry:
                 ) from entry.error
         installed = ", ".join(sorted(names)) or "none"
         hint = f"installed: {installed}"
-        if self.quarantine:
-            hint += f"; {len(self.quarantine)} quarantined, see `trident plugins`"
+        if self._quarantine:
+            hint += f"; {len(self._quarantine)} quarantined, see `trident plugins`"
+        if self.left_out:
+            names_left = ", ".join(point.name for point in self.left_out)
+            hint += f"; left out by {ALLOWED_VARIABLE} or --no-plugins: {names_left}"
         raise PluginError(f"no {kind} engine named {choice.name!r} (by {choice.origin})", hint=hint)
 
 
@@ -242,5 +314,11 @@ def _import_hint(error: BaseException, distribution: str) -> str:
 def registry() -> Registry:
     """The registry of the installed plugins, made at the first call."""
     made = Registry()
-    made.add_entry_points(entry_points(group=GROUP))
+    made.add_entry_points(entry_points(group=GROUP), _allowed())
     return made
+
+
+def _allowed() -> frozenset[str] | None:
+    """The names in TRIDENT_PLUGINS; None where it is not set: all plugins."""
+    text = os.environ.get(ALLOWED_VARIABLE)
+    return None if text is None else frozenset(name.strip() for name in text.split(",") if name.strip())

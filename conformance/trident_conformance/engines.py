@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 from typing import Any, Final
 
 from trident_core.contracts import EngineSpec, Kind
+from trident_core.engines import missing_modules
 from trident_core.errors import PluginError
 from trident_core.plugins import registry
 
@@ -60,7 +61,7 @@ def select(kind: Kind, names: Iterable[str] | None = None) -> list[Engine]:
     installed = {spec.name: spec for spec in registry().engines(kind)}
     if names is None:
         chosen = [s for s in installed.values() if kind is not Kind.PARSER or PROTOCOL in s.protocols]
-        return [Engine(spec, _missing(spec)) for spec in chosen]
+        return [Engine(spec, tuple(missing_modules(spec))) for spec in chosen]
     engines = []
     for name in names:
         if ":" in name:
@@ -87,20 +88,22 @@ def _spec_of_factory(kind: Kind, name: str) -> EngineSpec:
     return EngineSpec(kind, factory, factory, summary, capabilities=declared, protocols=protocols)
 
 
-def _missing(spec: EngineSpec) -> tuple[str, ...]:
-    """Modules that an installed engine says it requires and that are not there (an extra not installed)."""
-    return tuple(name for name in spec.requires if importlib.util.find_spec(name) is None)
-
-
-def lines_of(engines: dict[Kind, list[Engine]]) -> list[dict[Kind, Engine]]:
-    """Each engine of `engines` in one line with references in the other places, without repetitions."""
+def lines_of(engines: dict[Kind, list[Engine]], *, pairs: bool = False) -> list[dict[Kind, Engine]]:
+    """Each engine of `engines` in one line with references in the other places, without repetitions; with
+    `pairs` also every two engines of different kinds."""
     law = {kind: reference(kind) for kind in KINDS}
+    ways: list[dict[Kind, Engine]] = [{kind: engine} for kind in KINDS for engine in engines[kind]]
+    if pairs:
+        ways += [
+            {one: first, other: second}
+            for one, other in combinations(KINDS, 2)
+            for first in engines[one]
+            for second in engines[other]
+        ]
     found: list[dict[Kind, Engine]] = []
-    for kind in KINDS:
-        for engine in engines[kind]:
-            line = {**law, kind: engine}
-            if line not in found:
-                found.append(line)
+    for way in ways:
+        if (line := law | way) not in found:
+            found.append(line)
     return found
 
 

@@ -86,9 +86,9 @@ def demo(
 
 
 def _answers(folder: Path, store: str | None, query: str | None, watch: DayWatch) -> list[Answer]:
-    reader = registry().select(Kind.STORE, store).load()(folder, "read")
+    reader = registry().select(Kind.STORE, store).make(folder, "read")
     try:
-        return ask(reader.snapshot(), registry().select(Kind.QUERY, query).load()(), watch)
+        return ask(reader.snapshot(), registry().select(Kind.QUERY, query).make(), watch)
     finally:
         reader.close()
 

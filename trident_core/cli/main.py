@@ -22,6 +22,9 @@ from trident_core.cli.output import discard_output, print_error
 from trident_core.errors import InputError, TridentError
 
 EXIT_INTERRUPTED: Final = 130
+NO_PLUGINS: Final = "--no-plugins"
+#: How long --help waits for the plugins of strangers, s.
+HELP_WAITS_S: Final = 0.1
 
 
 def main() -> None:
@@ -29,6 +32,9 @@ def main() -> None:
     entry.open_streams()
     entry.interrupts_end_the_process()
     waiting.begin()
+    if NO_PLUGINS in sys.argv:  # anywhere; in the environment, so that processes of ours go without, too
+        sys.argv.remove(NO_PLUGINS)
+        os.environ["TRIDENT_PLUGINS"] = ""
     try:
         build(sys.argv[1:])()
     except TridentError as error:
@@ -50,14 +56,26 @@ def build(argv: list[str]) -> typer.Typer:
     wanted = next((word for word in argv if not word.startswith("-")), "")
     commands = {name: (target, summary) for name, (target, summary) in COMMANDS.items()}
     if wanted not in commands:  # --help, or a command of a plugin
-        from trident_core.plugins import registry
-
-        for spec in registry().commands():
-            commands.setdefault(spec.name, (spec.target, spec.summary))
+        commands |= _of_plugins(app, wanted)
     for name, (target, summary) in commands.items():
         function = _load(target, name) if name == wanted else _placeholder
         app.command(name, short_help=summary, help=None if name == wanted else summary)(guard(function))
     return app
+
+
+def _of_plugins(app: typer.Typer, wanted: str) -> dict[str, tuple[str, str]]:
+    """The commands of plugins: name -> (target, summary). Help does not wait for plugins that are slow."""
+    from trident_core.plugins import OWN_DISTRIBUTION, registry
+    from trident_core.strangers import Budget
+
+    found = registry()
+    found.complete(None if wanted else Budget(total=HELP_WAITS_S))
+    late = [entry.plugin for entry in found.quarantine if entry.distribution != OWN_DISTRIBUTION]
+    if late and not wanted:
+        app.info.epilog = (
+            f"{app.info.epilog} Without the commands of {', '.join(late)}: see `trident plugins`."
+        )
+    return {spec.name: (spec.target, spec.summary) for spec in found.commands()}
 
 
 def _print_version(wanted: bool) -> None:
@@ -72,6 +90,13 @@ def _options(
     version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+    no_plugins: Annotated[
+        bool,
+        typer.Option(
+            NO_PLUGINS,
+            help="Load no plugin but the project's own. TRIDENT_PLUGINS=a,b loads only these.",
+        ),
     ] = False,
 ) -> None:
     """Options of `trident` itself."""
@@ -123,9 +148,21 @@ def guard(function: Callable[..., None]) -> Callable[..., None]:
             print("hint: set TRIDENT_DEBUG=1 for the traceback, and please report it", file=sys.stderr)
             raise typer.Exit(1) from None
         finally:
+            _tell_of_slow_plugins()
             entry.interrupts_end_the_process()
 
     return guarded
+
+
+def _tell_of_slow_plugins() -> None:
+    """Why the command took seconds longer than it should."""
+    plugins = sys.modules.get("trident_core.plugins")
+    if plugins and plugins.registry.cache_info().currsize:
+        for entry_ in plugins.registry().gave_up_on:
+            print(
+                f"note: plugin {entry_.plugin!r} of {entry_.distribution}: {entry_.reason}; {entry_.hint}",
+                file=sys.stderr,
+            )
 
 
 def _refused(error: OSError) -> InputError:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from trident_core.cli import common
 from trident_core.cli.output import coloured, emit, table
-from trident_core.contracts import EngineSpec, Kind
+from trident_core.contracts import CommandSpec, EngineSpec, Kind
+from trident_core.engines import missing_modules
 from trident_core.errors import PluginError
-from trident_core.plugins import OWN_DISTRIBUTION, Registry, registry
+from trident_core.plugins import ALLOWED_VARIABLE, OWN_DISTRIBUTION, Registry, registry
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,10 +35,11 @@ def _rows(found: Registry) -> list[dict[str, Any]]:
         {
             "kind": str(r.spec.kind),
             "name": r.spec.name,
-            "status": "ok",
+            **_state(r.spec),
             "selected_by": chosen.get((r.spec.kind, r.spec.name), ""),
             "contract": ".".join(map(str, r.spec.contract)),
             "capabilities": sorted(r.spec.capabilities) if isinstance(r.spec, EngineSpec) else [],
+            "plugin": r.plugin,
             "distribution": r.distribution,
             "version": r.version,
             "summary": r.spec.summary,
@@ -49,23 +51,55 @@ def _rows(found: Registry) -> list[dict[str, Any]]:
             "kind": q.kind,
             "name": q.name or q.plugin,
             "status": "quarantined",
+            "reason": q.reason,
+            "hint": q.hint,
             "selected_by": "",
             "contract": "",
             "capabilities": [],
+            "plugin": q.plugin,
             "distribution": q.distribution,
             "version": q.version,
-            "summary": f"{q.reason}; {q.hint}" if q.hint else q.reason,
+            "summary": "",
         }
         for q in found.quarantine
     ]
+    rows += [
+        {
+            "kind": "",
+            "name": point.name,
+            "status": "left out",
+            "reason": f"not among those that {ALLOWED_VARIABLE} allows, or --no-plugins was given",
+            "hint": "",
+            "selected_by": "",
+            "contract": "",
+            "capabilities": [],
+            "plugin": point.name,
+            "distribution": point.dist.name if point.dist else "",
+            "version": point.dist.version if point.dist else "",
+            "summary": "",
+        }
+        for point in found.left_out
+    ]
     return rows
+
+
+def _state(spec: EngineSpec | CommandSpec) -> dict[str, str]:
+    """`unavailable` is an engine whose `requires` are not all installed."""
+    missing = missing_modules(spec) if isinstance(spec, EngineSpec) else []
+    if not missing:
+        return {"status": "ok", "reason": "", "hint": ""}
+    hint = spec.install_hint if isinstance(spec, EngineSpec) else ""
+    return {"status": "unavailable", "reason": f"requires {', '.join(missing)}", "hint": hint}
+
+
+_COLOURS = {"quarantined": "red", "unavailable": "yellow", "left out": "yellow"}
 
 
 def _render(out: Console, rows: list[dict[str, Any]]) -> None:
     shown = table("", "kind", "name", "status", "selected", "~what it is")
     for row in rows:
-        status = "ok" if row["status"] == "ok" else coloured((row["status"], "red"))
-        about = row["summary"]
+        status = coloured((row["status"], _COLOURS[row["status"]])) if row["status"] in _COLOURS else "ok"
+        about = "; ".join(filter(None, (row["summary"], row["reason"], row["hint"])))
         if row["capabilities"]:
             about += f" ({', '.join(row['capabilities'])})"
         if row["distribution"] != OWN_DISTRIBUTION:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from trident_core.contracts import Book, Capability, EngineSpec, TradingState, Warmable
 from trident_core.dtypes import DIGEST_ROW, EFFECT, EVENT, TOP, Effects, Events, Levels, Orders, Tops
+from trident_core.engines import make
 from trident_core.errors import UsageError
 from trident_core.session import Session
 from trident_core.sharding import kernel
@@ -254,11 +256,10 @@ def make_books(spec: EngineSpec, session: Session, threads: int = 1) -> Book:
     Raises UsageError as `check_threads`, PluginError if the engine cannot be loaded.
     """
     check_threads(threads)
-    factory = spec.load()
     if threads == 1 or Capability.SHARDED not in spec.capabilities:
-        book: Book = factory(session)
+        book: Book = make(spec, session)
         return book
-    return ShardedBook(factory, session, threads)
+    return ShardedBook(partial(make, spec), session, threads)
 
 
 def _from(records: NDArray[Any] | None, part: slice) -> NDArray[Any] | None:

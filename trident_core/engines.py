@@ -1,0 +1,81 @@
+"""Making engines, and holding what their factories made against the outline of the contract."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from collections.abc import Mapping
+from typing import Any, Final
+
+from trident_core import contracts
+from trident_core.contracts import Capability, EngineSpec, Kind
+from trident_core.errors import PluginError, TridentError
+
+#: What an engine of each kind satisfies.
+PROTOCOLS: Final[Mapping[Kind, type]] = {
+    Kind.FEED: contracts.Feed,
+    Kind.PARSER: contracts.Parser,
+    Kind.BOOK: contracts.Book,
+    Kind.STORE: contracts.Store,
+    Kind.QUERY: contracts.Query,
+}
+#: What an engine must satisfy besides when it declares a capability.
+DECLARED: Final[Mapping[tuple[Kind, str], type]] = {
+    (Kind.PARSER, Capability.TABLES): contracts.TableParser,
+    (Kind.PARSER, Capability.ENCODE): contracts.Encoder,
+}
+
+
+def members(protocol: type) -> list[str]:
+    """The public names that a Protocol demands, and `__iter__` where it is one of them."""
+    names = {*vars(protocol), *vars(protocol).get("__annotations__", {})}
+    return sorted(name for name in names if not name.startswith("_") or name == "__iter__")
+
+
+def make(spec: EngineSpec, *arguments: Any, **options: Any) -> Any:
+    """An engine: what the factory of `spec` makes of these arguments.
+
+    Raises PluginError when the factory cannot be loaded or called, or what it makes lacks a method of the contract;
+    TridentError and OSError as the factory does.
+    """
+    factory = spec.load()
+    try:
+        engine = factory(*arguments, **options)
+    except (TridentError, OSError):
+        raise
+    except Exception as error:  # a stranger's code
+        raise PluginError(
+            f"{spec.kind} engine {spec.name!r} cannot be made: {spec.factory} raised {error!r}",
+            hint=f"how a factory is called: trident_core.contracts.{PROTOCOLS[spec.kind].__name__}",
+        ) from error
+    protocols = [PROTOCOLS[spec.kind]]
+    protocols += [wanted for (kind, ability), wanted in DECLARED.items()
+                  if kind is spec.kind and ability in spec.capabilities]  # fmt: skip
+    for protocol in protocols:
+        missing = [name for name in members(protocol) if not _has(engine, name)]
+        if missing:
+            raise PluginError(
+                f"{spec.kind} engine {spec.name!r}: {spec.factory} made a {type(engine).__name__}, which has no "
+                f"{', '.join(missing[:6])}{' …' if len(missing) > 6 else ''}",
+                hint=f"it must satisfy trident_core.contracts.{protocol.__name__}; "
+                "`trident conform` tells the rest",
+            )
+    return engine
+
+
+def _has(engine: Any, name: str) -> bool:
+    """Without asking for it: a property may refuse (a damaged store's session) or cost something."""
+    nothing = object()
+    return inspect.getattr_static(engine, name, nothing) is not nothing
+
+
+def missing_modules(spec: EngineSpec) -> list[str]:
+    """The modules in `spec.requires` that are not installed."""
+    return [module for module in spec.requires if not _installed(module)]
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):  # its parent is not there, or is broken
+        return False
