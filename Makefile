@@ -8,6 +8,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 FILE   ?=
 ARGS   ?=
+# Two processes or more for the tests; `make test PARALLEL=` has them one after the other.
+PARALLEL ?= -n auto --maxprocesses 8 --dist worksteal
 # A venv that another Python made, or whose set-up failed half-way, is made anew.
 MAKE_VENV = $(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
   || $(PYTHON) -m venv --clear $(VENV)
@@ -39,10 +41,10 @@ demo: $(VENV)/.base
 	@$(BIN)/trident demo $(if $(FILE),"$(FILE)") $(ARGS)
 
 test: $(VENV)/.dev lint
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(PARALLEL)
 
 test-all: $(VENV)/.dev lint
-	@$(BIN)/python -m pytest -m ""
+	@$(BIN)/python -m pytest $(PARALLEL) -m ""
 
 conformance: $(VENV)/.dev
 	@$(BIN)/python -m trident_conformance
