@@ -31,7 +31,7 @@ class ByteClasses:
         return np.frombuffer(self.of, dtype=np.uint8)
 
     def within(self, values: ByteSet) -> tuple[int, ...]:
-        """The classes of `values`, ascending; each is wholly inside if `values` took part in the partition."""
+        """The classes of `values`, ascending; each is inside as a whole if `values` was among the sets."""
         return tuple(sorted({self.of[value] for value in values}))
 
     def members(self, number: int) -> ByteSet:

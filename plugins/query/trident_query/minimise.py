@@ -87,7 +87,7 @@ def _split(
 
 @njit(error_model="numpy")
 def _grouped(group: Any, groups: Any) -> tuple[Any, Any, Any, Any]:
-    """(elements by group, the place of each, first place of each group, place past its last): counting sort."""
+    """Counting sort: elements by group, the place of each, first place of each group and past its last."""
     count = len(group)
     first = np.zeros(count + groups + 1, np.int64)
     past = np.zeros(count + groups + 1, np.int64)

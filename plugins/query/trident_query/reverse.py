@@ -12,7 +12,7 @@ def reverse(g: Glushkov, limits: Limits = DEFAULT) -> Glushkov:
 
     Preferences mean nothing in it: `steps` and `begins` are empty. Reading a text from the right with
     searching starts, the set of positions after byte i holds exactly those that can read byte i and still
-    come to the end of a match; one begins before byte i where the set has a position of `g.first[kind before]`.
+    come to the end of a match; one begins before byte i where the set has one of `g.first[kind before]`.
     Raises LimitError (edges): lists that positions share are not shared in this direction.
     """
     edges = sum(map(len, g.follow))

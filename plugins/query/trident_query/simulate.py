@@ -42,6 +42,7 @@ class Simulation:
         self.block = min(BLOCK_MAX, max(16, BLOCK_BYTES_MAX // width))
         self._memo: dict[tuple[int, ...], tuple[int, int]] = {}
         self._back_memo: dict[tuple[int, int, int], int] = {}
+        self._first_memo: dict[tuple[int, int, int], int] = {}
         self._used = 0
         for needs in nfa.needs:
             self._used |= needs
@@ -137,15 +138,16 @@ class Simulation:
         """Does the pattern occur in `data`?"""
         return next(self.ends(data), None) is not None
 
-    def spans(self, data: bytes, limit: int = 0) -> Iterator[tuple[int, int]]:
-        """Leftmost-longest, non-overlapping [start, end), ascending; at most `limit`, 0 means all.
+    def spans(self, data: bytes, limit: int = 0, *, first: bool = False) -> Iterator[tuple[int, int]]:
+        """Leftmost-longest (`first`: leftmost-first), non-overlapping [start, end), ascending; at most `limit`,
+        0 means all.
 
         The next span begins at the end of the last one or later, and an empty one not at that very end.
         """
         alive = _Alive(self, data)
         given, at, last_end = 0, 0, -1
         while (start := alive.next_start(at)) is not None:
-            end = self._longest(alive, start)
+            end = self._preferred(alive, start) if first else self._longest(alive, start)
             at = end
             if start == end:
                 at += 1
@@ -169,6 +171,36 @@ class Simulation:
                 end = at
             at += 1
         return end
+
+    def _preferred(self, alive: _Alive, start: int) -> int:
+        """The end of the match that Perl's preferences choose at `start`, where one begins."""
+        outs, memo = self.nfa.outs, self._first_memo
+        state, at = self.nfa.start, start
+        while True:
+            states, holds = alive.at(at)
+            key = (state, states, holds)
+            chosen = memo.get(key)
+            if chosen is None:
+                if len(memo) >= self.memo_max:
+                    memo.clear()
+                chosen = memo[key] = self._choose(*key)
+            if chosen == ACCEPT:
+                return at
+            state = outs[chosen][0]
+            at += 1
+
+    def _choose(self, state: int, states: int, holds: int) -> int:
+        """The most preferred of the states reached without reading that accept, or are alive and read."""
+        nfa, seen = self.nfa, set[int]()
+        pending = [state]
+        while pending:
+            q = pending.pop()
+            if q == ACCEPT or (nfa.reads[q] is not None and states >> q & 1):
+                return q
+            if q not in seen and nfa.reads[q] is None and not nfa.needs[q] & ~holds:
+                seen.add(q)
+                pending.extend(reversed(nfa.outs[q]))
+        raise AssertionError("a match begins here, so something is alive")
 
 
 class _Alive:
