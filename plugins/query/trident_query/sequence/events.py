@@ -1,0 +1,251 @@
+"""Sequences over a stream of events: letters, keys and matches, batch by batch, resumable."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trident_core.contracts import Query
+from trident_core.dtypes import Events
+from trident_core.errors import UsageError
+from trident_core.session import Session
+from trident_query.reference import ReferenceQuery
+from trident_query.sequence.absence import AbsenceFilter
+from trident_query.sequence.automaton import Threads
+from trident_query.sequence.code import compile_pattern
+from trident_query.sequence.keys import keys_for
+from trident_query.sequence.native import is_local, strip_own
+from trident_query.sequence.passes import Alphabet, Matches, Pass, WithinPass, grow
+from trident_query.sequence.question import Question, SequenceError, Skip
+from trident_query.where.fields import Checker
+from trident_query.where.lower import Lowering
+from trident_query.where.program import Machine
+
+#: A match: what its partition is of, the seq of its first and last event, events or 0 for an empty match.
+FOUND: Final = np.dtype([("key", "<i8"), ("first", "<u8"), ("last", "<u8"), ("rows", "u1")])
+_STATE_VERSION: Final = 1
+
+
+class EventSequence:
+    """Finds the matches of a question (`native_question`) in events that come in batches, in order.
+
+    Any split into batches gives the same matches. Conditions look at the event, and by prev at the one before
+    in its partition; SKIP is past the last row. Not for several threads at once.
+    """
+
+    def __init__(
+        self, question: Question, session: Session, per: str = "order", *, texts: Query | None = None,
+        count_only: bool = False,
+    ) -> None:  # fmt: skip
+        self.question, self.session, self.per = question, session, per
+        streamable(question)
+        texts = texts or ReferenceQuery()
+        lowering = Lowering(session, texts)
+        self.bits: dict[str, int] = {}
+        for name, tree in question.define.items():
+            own = strip_own(tree, name)
+            Checker(question.texts.get(name, ""), prev=True).condition(own)
+            self.bits[name] = len(self.bits)
+            lowering.add(own)
+        if not self.bits:
+            lowering.code.outputs.append(0)
+        self.machine = Machine(lowering.code, texts)
+        self.threads = Threads(compile_pattern(question.pattern), self.bits)
+        alphabet = Alphabet(max(len(self.bits), 1))
+        self.keys = keys_for(per)
+        self.absence = AbsenceFilter(question.absence) if question.absence else None
+        count_only = count_only and self.absence is None
+        self.walk: Pass | WithinPass = (
+            Pass(self.threads, alphabet, count_only=count_only)
+            if question.within is None
+            else WithinPass(self.threads, alphabet, question.within, count_only=count_only)
+        )
+        self.kept = np.zeros((1, max(lowering.code.slots, 1)), np.int64)
+        self.total = 0
+        self.last_seq = 0
+        self.values: dict[int, int | str] = {}
+
+    def feed(self, events: Events) -> NDArray[Any]:
+        """FOUND[m]: the matches that became final with these events. `key` is the order's first reference,
+        the locate, or for --per mpid a number that `value` tells. Raises SequenceError at a cap."""
+        if not len(events):
+            return np.empty(0, FOUND)
+        self.last_seq = int(events["seq"][-1])
+        keys, ends, ended = self.keys.of(events)
+        count = self.keys.key_count
+        self.kept = grow(self.kept, count) if self.machine.code.slots else self.kept
+        bits = self.machine.bits(events, len(events), keys.astype(np.int64), self.kept)
+        rows = events["seq"].astype(np.int64)
+        times = events["ts"].astype(np.int64)
+        found = self.walk.feed(bits, keys, rows, key_count=count, ends=ends, times=times)
+        if len(ended):
+            found = self._end(found, ended)
+        if self.absence:
+            wanted = bits >> np.uint32(self.bits[self.absence.absence.variable]) & np.uint32(1) == 1
+            found = self.absence.feed(found, keys, rows, times, wanted, ended, held=self.walk.waiting())
+        made = self._told(found)
+        if self.machine.code.slots and len(ended):
+            self.kept[ended] = 0
+        self.keys.recycle(ended)
+        return made
+
+    def _end(self, found: Matches, ended: NDArray[np.int64]) -> Matches:
+        """Partitions that ended without a row of their own: finish what is under way in them."""
+        if isinstance(self.walk, Pass):
+            under_way = ended[self.walk.state[ended] != 0]
+        else:
+            under_way = ended[(self.walk.heads[ended] >= 0) | (self.walk.seen[ended] != 0)]
+        return np.concatenate([found, self.walk.finish(under_way)]) if len(under_way) else found
+
+    def finish(self) -> NDArray[Any]:
+        """FOUND[m]: the stream ends, and all partitions with it."""
+        found = self.walk.finish()
+        if self.absence:
+            found = self.absence.finish(found)
+        return self._told(found)
+
+    def _told(self, found: Matches) -> NDArray[Any]:
+        """With what keys stand for instead of the keys, which are used again."""
+        self.total = self.walk.total if not self.absence else self.total + len(found)
+        made = np.empty(len(found), FOUND)
+        made["first"], made["last"], made["rows"] = found[:, 1], found[:, 2], found[:, 3]
+        if self.per == "order":
+            made["key"] = self.keys.born[found[:, 0]].astype(np.int64)  # type: ignore[union-attr]
+        else:
+            made["key"] = found[:, 0]
+        return made
+
+    def value(self, key: int) -> int | str:
+        """A key as people know it: reference, symbol, MPID or "all"."""
+        if self.per == "order":
+            return key
+        if self.per == "symbol":
+            return self.session.directory.symbol(key) or key
+        return self.keys.value(key)
+
+    # --- state
+
+    def fingerprint(self) -> str:
+        """What must be the same for a saved state to fit."""
+        q = self.question
+        return repr((_STATE_VERSION, q.pattern, sorted(q.texts.items()), q.within, q.absence, self.per))
+
+    def save(self, path: Path) -> None:
+        """Write what the search knows into a file, to go on later with events after `last_seq`.
+
+        Raises UsageError where the file cannot be written.
+        """
+        arrays, plain = _parts(self)
+        meta = {
+            "fingerprint": self.fingerprint(),
+            "last_seq": self.last_seq,
+            "total": self.total,
+            "plain": plain,
+        }
+        buffer = io.BytesIO()
+        np.savez(buffer, meta=np.frombuffer(json.dumps(meta).encode(), np.uint8), **arrays)  # type: ignore[arg-type]
+        try:
+            path.write_bytes(buffer.getvalue())
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+    def load(self, path: Path) -> None:
+        """Go on from a saved state. Raises UsageError for another question's state or a file that is none."""
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                meta = json.loads(data["meta"].tobytes())
+                if meta["fingerprint"] != self.fingerprint():
+                    raise UsageError(f"{path} is the state of another question")
+                arrays = {name: data[name] for name in data.files if name != "meta"}
+            _restore(self, arrays, meta["plain"])
+            self.last_seq, self.total = int(meta["last_seq"]), int(meta["total"])
+        except UsageError:
+            raise
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
+        except Exception as error:  # a damaged archive raises whatever its parts do
+            raise UsageError(
+                f"{path} is no saved state: {error!r}", hint="delete it to start afresh"
+            ) from None
+
+    def explain(self) -> dict[str, Any]:
+        """What was compiled, and which engine runs."""
+        within = self.question.within
+        return {
+            "engine": "one automaton for all starts, a table look-up an event" if within is None
+            else f"an automaton for each open start (within {within} ns), a table look-up each",
+            "per": self.per,
+            "conditions": dict(self.question.texts),
+            "instructions": len(self.threads.program),
+            "condition machine": f"{len(self.machine.code.instructions)} instructions",
+            "states so far": len(self.walk.machine.states),
+            "letters so far": len(self.walk.alphabet.symbols) - 1,
+        }  # fmt: skip
+
+
+def streamable(question: Question) -> None:
+    """Raises SequenceError, naming the part, for what one linear pass over a stream cannot answer."""
+    question.check()
+    for name, tree in question.define.items():
+        if not is_local(strip_own(tree, name)):
+            raise SequenceError(
+                f"the condition of {name} depends on the match so far: {question.texts.get(name, '')}",
+                hint="only the row itself and prev(…) are linear; --allow-backtracking tries it, capped",
+            )
+    if question.skip is not Skip.PAST_LAST:
+        raise SequenceError(
+            f"SKIP {question.skip.value} needs all rows of a partition at once",
+            hint="give the rows as a table (`table_matches`)",
+        )
+
+
+_WALK: Final = {
+    Pass: ("state", "registers", "lasts", "pool"),
+    WithinPass: ("heads", "seen", "lasts", "pool"),
+}
+_KEYS: Final = ("refs", "slots", "left", "born", "firm", "firms", "free", "counts")
+
+
+def _parts(sequence: EventSequence) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    walk = sequence.walk
+    arrays = {f"walk_{name}": getattr(walk, name) for name in _WALK[type(walk)]}
+    arrays["kept"] = sequence.kept
+    for name in _KEYS:
+        if hasattr(sequence.keys, name):
+            arrays[f"keys_{name}"] = getattr(sequence.keys, name)
+    plain: dict[str, Any] = {
+        "states": walk.machine.states, "total": walk.total, "key_count": sequence.keys.key_count,
+    }  # fmt: skip
+    if isinstance(walk, Pass):
+        plain["groups"], plain["bundles"] = walk.groups, walk.bundles
+    if sequence.absence:
+        arrays["absence"], arrays["absence_rows"] = sequence.absence.pending, sequence.absence.rows
+    return arrays, plain
+
+
+def _restore(sequence: EventSequence, arrays: dict[str, NDArray[Any]], plain: dict[str, Any]) -> None:
+    walk = sequence.walk
+    if isinstance(walk, Pass):
+        walk.machine.states = [tuple((int(a), int(b)) for a, b in state) for state in plain["states"]]
+        first = int(walk.machine.threads.uses_start)
+        walk.machine.numbers = {state: n for n, state in enumerate(walk.machine.states) if n >= first}
+        walk.groups, walk.bundles = int(plain["groups"]), int(plain["bundles"])
+    else:
+        walk.machine.states = [tuple(map(int, state)) for state in plain["states"]]
+        walk.machine.numbers = {state: n for n, state in enumerate(walk.machine.states)}
+    for name in _WALK[type(walk)]:
+        setattr(walk, name, arrays[f"walk_{name}"])
+    walk.total = int(plain["total"])
+    sequence.kept = arrays["kept"]
+    for name in _KEYS:
+        if f"keys_{name}" in arrays:
+            setattr(sequence.keys, name, arrays[f"keys_{name}"])
+    if not hasattr(sequence.keys, "refs"):
+        sequence.keys.key_count = int(plain["key_count"])
+    if sequence.absence:
+        sequence.absence.pending, sequence.absence.rows = arrays["absence"], arrays["absence_rows"]

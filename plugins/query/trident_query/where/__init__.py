@@ -1,0 +1,1 @@
+"""Typed predicates over the fields of events: `--where`."""
