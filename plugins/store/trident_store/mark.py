@@ -63,7 +63,8 @@ def _read_mark(files: FileSystem, folder: Path, forget: bool) -> Mark:
 def _read_slot(files: FileSystem, handle: int, slot: int) -> tuple[Position, int, bytes] | None:
     """(position, minor version, store id), or None when the slot does not check."""
     data = read(files, handle, MARK_SLOT_BYTES, slot * MARK_SLOT_BYTES)
-    if data[RECORD_BYTES:].any():  # the rest of a slot is zero: a sector that is not was spoiled
+    # The rest of a slot is zero: a sector that is not was spoiled, one that is missing was cut off.
+    if len(data) < MARK_SLOT_BYTES or data[RECORD_BYTES:].any():
         return None
     record = data[:RECORD_BYTES].tobytes()
     found = decode_position(MARK_MAGIC, record)

@@ -73,6 +73,7 @@ class LogWriter:
         self._segment_bytes, self.sector_bytes = segment_bytes, sector_bytes
         self._handles: list[int] = []
         self._pending: _Pending | None = None
+        self._torn = False  # a write failed: part of it may stand behind the log
         self._staging = np.empty(0, np.uint8)  # the frame being written; the caller's array may change
         self._recorded_version = -1
         self._slot = 0
@@ -190,6 +191,8 @@ class LogWriter:
         if self.sync_failure:
             raise StoreError(f"{self._folder} is read-only: {self.sync_failure}", hint="open it again")
         self.settle()
+        if self._torn:
+            self._cut()
         if self._log.end.place != self.durable.place:
             self._pad()
             end, durable = self._log.end, self.durable
@@ -198,6 +201,13 @@ class LogWriter:
             with self._guard("a sync", sync=True):
                 self._files.sync(self._log.handle)
                 self._set_mark(self._log.end)
+
+    def _cut(self) -> None:
+        """Take away what a failed write left: a crash that tears a slot of the mark must find no torn tail."""
+        with self._guard("cutting a segment", sync=True):
+            self._files.truncate(self._log.handle, self._log.end.offset)
+            self._files.sync(self._log.handle)
+        self._ahead, self._torn = 0, False
 
     def begin_segment(self) -> None:
         """Seal the segment being written, unless nothing is in it, and begin the next. Raises StoreError."""
@@ -341,7 +351,7 @@ class LogWriter:
         try:
             yield
         except OSError as error:
-            self._pending = None
+            self._pending, self._torn = None, True
             self._write_failure = f"{doing} failed ({error.strerror or error})"
             if sync:
                 self.sync_failure = self._write_failure
