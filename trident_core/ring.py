@@ -141,6 +141,11 @@ class Ring:
         """Events waiting: a moment's view."""
         return int(self._cursors[HEAD]) - int(self._cursors[TAIL])
 
+    @property
+    def pushed(self) -> int:
+        """Events pushed since the ring was made."""
+        return int(self._cursors[HEAD])
+
     def try_push(self, events: Events, start: int = 0) -> int:
         """Push events[start:] as far as there is room; return how many.
 

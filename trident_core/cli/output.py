@@ -224,6 +224,7 @@ def anomaly_rows(anomalies: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, 
 
 def render_run(out: Console, stats: RunStats) -> None:
     """The closing summary of a run: what was read, how fast, what was odd."""
+    from trident_core.cli.behind import render_line
     from trident_core.session import format_time
 
     rows = table(stats.source, "what", "~value")
@@ -245,6 +246,7 @@ def render_run(out: Console, stats: RunStats) -> None:
     seconds = stats.wall_s or 1e-9
     rows.add_row("wall time", f"{stats.wall_s:.2f} s, {stats.events / seconds / 1e6:.3f} M messages/s")
     out.print(rows)
+    render_line(out, stats)
     render_anomalies(out, stats.anomalies.to_json())
     if stats.interrupted:
         out.print(coloured(("interrupted: the figures are those up to the interruption", "yellow")))

@@ -109,14 +109,13 @@ class Drain:
         spill = self._spill
         return {
             "mode": "live" if self._options.live else "backpressure",
-            "ladder": list(self._ladder.census()),
+            "ladder": list(self._ladder.census()) if self._options.live else [],
             "syncs": self.syncs,
             "syncs_deferred": self.syncs_deferred,
             "spilled_events": spill.events if spill else 0,
             "spilled_bytes": spill.bytes if spill else 0,
             "spill_peak_events": spill.peak_events if spill else 0,
             "spill_failure": self._spill_failure,
-            "dropped": 0,
             "injected": self._options.faults.to_json() if self._options.faults else [],
         }
 
@@ -189,6 +188,9 @@ class Drain:
     def _watch(self) -> None:
         try:
             while not self._over.wait(WATCH_S):
+                if not self._ring.pushed:  # the line is still starting
+                    self._ladder.begin(time.monotonic())
+                    continue
                 before = self._ladder.level
                 fill = len(self._ring) / self._ring.capacity
                 spilled = self._spill is not None and self._spill.pending > 0

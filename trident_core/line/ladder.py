@@ -72,6 +72,10 @@ class Ladder:
         self._since = now  # on this rung
         self._calm_since: float | None = None
 
+    def begin(self, now: float) -> None:
+        """Time is counted from `now` on."""
+        self._since = now
+
     def look(self, fill: float, now: float, *, spilled: bool = False) -> Pressure:
         """The level, now that the ring is `fill` full (0 to 1). `spilled`: the spill has events."""
         self._count_time(now)

@@ -88,7 +88,8 @@ class ThreadWriter:
         drain = self._drain
         return WriterReport(
             drain.stored, drain.durable_seq, drain.busy_s, self.ring.full_waits,
-            self.ring.full_wait_ns / 1e9, {"stages": "threads"} | drain.report(), self._notices,
+            self.ring.full_wait_ns / 1e9,
+            {"stages": "threads", "dropped": self.ring.pushed - drain.stored} | drain.report(), self._notices,
         )  # fmt: skip
 
     def _failed(self) -> bool:
