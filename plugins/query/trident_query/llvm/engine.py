@@ -1,0 +1,241 @@
+"""The llvm query engine: each pattern becomes machine code, for columns and for texts.
+
+Contract: `trident_core.contracts.Query`, docs/contracts/query.md. Dialect: docs/dialect.md. What this code is
+not made for (values of more than 64 bytes, thousands of alternatives, texts in which every other position may
+begin a match, leftmost-first spans of patterns of no fixed length) goes to another engine, and `explain` says
+so, and why.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trident_core.errors import UsageError
+from trident_query.limits import LimitError
+from trident_query.llvm.code import RefusedError
+from trident_query.llvm.columns import Columns, Layout, layout_of
+from trident_query.llvm.host import Host, host
+from trident_query.llvm.texts import Bytes, TextScan
+from trident_query.llvm.verify import SpentError
+from trident_query.program import Explanation, Question
+
+
+class LlvmProgram:
+    """A compiled pattern. For several threads at once; its code runs without the GIL.
+
+    Code is made when a width, a layout or a text is first asked about; see `explain`.
+    """
+
+    def __init__(self, question: Question, host: Host) -> None:
+        self.question, self.host = question, host
+        self.pattern = question.pattern
+        flags = "".join(sorted(set(question.flags)))
+        self._key = f"{flags}|{int(question.full)}{int(question.raw)}|{question.pattern}"
+        self._columns = Columns(self._key, self._glushkov, host, raw=question.raw)
+        self._lock = threading.Lock()
+        self._text: TextScan | RefusedError | LimitError | None = None
+        self._others: dict[str, Any] = {}
+        self._other_lock = threading.Lock()
+        self._asked = ""  # the other engine that answered last
+        self._given_up = ""  # why texts went to the other engine although there is a scan
+
+    def _glushkov(self) -> Any:
+        return self.question.glushkov
+
+    # --- columns --------------------------------------------------------------------------------------------
+
+    def match(self, column: NDArray[Any]) -> NDArray[np.bool_]:
+        """bool[n]: does the pattern occur in each value of `column` (S[n] or u8[n, w])?
+
+        Trailing spaces and NULs of a value are cut first, unless compiled with raw=True. Raises UsageError
+        for another type of column.
+        """
+        layout = layout_of(column)
+        answers = np.empty(layout.count, np.bool_)
+        if self._match(layout, None, answers) is None:
+            return self._other_match(column)
+        return answers
+
+    def count(self, column: NDArray[Any]) -> int:
+        """How many values match: `match(column).sum()`, without the array."""
+        layout = layout_of(column)
+        found = self._match(layout, None, None)
+        return int(self._other_match(column).sum()) if found is None else found
+
+    def bitmap(self, column: NDArray[Any]) -> NDArray[np.uint8]:
+        """u8[ceil(n / 8)]: `match(column)` with a bit for each value, the first one lowest."""
+        layout = layout_of(column)
+        bits = np.zeros(-(-layout.count // 8), np.uint8)
+        if self._match(layout, bits, None) is None:
+            return np.packbits(self._other_match(column), bitorder="little")
+        return bits
+
+    def _match(
+        self, layout: Layout, bits: NDArray[np.uint8] | None, bools: NDArray[np.bool_] | None
+    ) -> int | None:
+        """How many match, or None where the other engine must say."""
+        if layout.count == 0:
+            return 0
+        if layout.width == 0:
+            return None
+        try:
+            return self._columns.run(layout, bits, bools)
+        except (RefusedError, LimitError):
+            return None
+
+    # --- texts ----------------------------------------------------------------------------------------------
+
+    def spans(self, data: bytes, limit: int = 0) -> list[tuple[int, int]]:
+        """Leftmost-longest (first=True: leftmost-first), non-overlapping [start, end) spans in `data`.
+
+        At most `limit`; 0 means all. `data` (bytes, bytearray or memoryview) is taken as it is, padding too.
+        An empty match is not given at the end of the match before it. Raises UsageError for a negative limit
+        or for other data.
+        """
+        array = _bytes_of(data, limit)
+        scan = self._scan()
+        if scan is not None:
+            spans: list[tuple[int, int]] = []
+            try:
+                for found in scan.spans(array):
+                    spans += map(tuple, found.tolist())
+                    if limit and len(spans) >= limit:
+                        return spans[:limit]
+                return spans
+            except SpentError as error:
+                self._given_up = str(error)
+        return self._other_spans(array, limit)
+
+    def count_spans(self, data: bytes) -> int:
+        """How many spans there are: `len(spans(data))`, without the list."""
+        array = _bytes_of(data, 0)
+        scan = self._scan()
+        if scan is not None:
+            try:
+                return sum(map(len, scan.spans(array)))
+            except SpentError as error:
+                self._given_up = str(error)
+        return len(self._other_spans(array, 0))
+
+    def ends(self, data: bytes, limit: int = 0) -> list[int]:
+        """Every position of `data` at which some match ends, empty ones too, ascending; limit 0 means all."""
+        array = _bytes_of(data, limit)
+        scan = self._scan()
+        if scan is None or not scan.exact:
+            return self._other_ends(array, limit)
+        ends: list[int] = []
+        for found in scan.candidates(array):
+            ends += (found + scan.shortest).tolist()
+            if limit and len(ends) >= limit:
+                return ends[:limit]
+        return ends
+
+    def count_ends(self, data: bytes) -> int:
+        """How many positions matches end at: `len(ends(data))`, without the list."""
+        array = _bytes_of(data, 0)
+        scan = self._scan()
+        if scan is None or not scan.exact:
+            return len(self._other_ends(array, 0))
+        return scan.count_ends(array)
+
+    def _scan(self) -> TextScan | None:
+        """The scan of texts, or None where the other engine must say."""
+        with self._lock:
+            if self._text is None:
+                try:
+                    self._text = TextScan(self._key, self._glushkov, self.host)
+                except (RefusedError, LimitError) as error:
+                    self._text = error
+            scan = self._text
+        if not isinstance(scan, TextScan) or (self.question.first and not scan.exact):
+            return None
+        return scan
+
+    # --- other engines --------------------------------------------------------------------------------------
+
+    def _ask_others(self, ask: Callable[[Any], Any]) -> Any:
+        """The answer of the first of the other engines whose caps allow it; the reference's allow all."""
+        with self._other_lock:
+            for name in ("dfa", "reference"):
+                try:
+                    if name not in self._others:
+                        self._others[name] = self._compile_with(name)
+                    found = ask(self._others[name])
+                except LimitError:
+                    continue
+                self._asked = name
+                return found
+        raise AssertionError("the reference has no caps of its own")
+
+    def _other_match(self, column: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.asarray(self._ask_others(lambda program: program.match(column)), np.bool_)
+
+    def _other_spans(self, data: Bytes, limit: int) -> list[tuple[int, int]]:
+        text = data.tobytes()
+        return list(self._ask_others(lambda program: program.spans(text, limit)))
+
+    def _other_ends(self, data: Bytes, limit: int) -> list[int]:
+        text = data.tobytes()
+        return list(self._ask_others(lambda program: program.ends(text, limit)))
+
+    def _compile_with(self, name: str) -> Any:
+        question = self.question
+        if name == "dfa":
+            from trident_query.table_engine import TableProgram
+
+            return TableProgram(question)
+        from trident_query.reference import ReferenceProgram
+
+        rest = {"full": question.full, "raw": question.raw, "first": question.first}
+        return ReferenceProgram(question.pattern, flags=question.flags, **rest)
+
+    def explain(self) -> Explanation:
+        """What was compiled so far, in values that JSON has: of columns by width and layout, and of texts."""
+        made: Explanation = {
+            "engine": "llvm",
+            **self.question.explain(),
+            "cpu": self.host.cpu,
+            "vector_bytes": self.host.width,
+            "columns": self._columns.facts(),
+        }
+        if isinstance(self._text, TextScan):
+            made["texts"] = {"engine": "windows and a lazy automaton", **self._text.facts()}
+            if self._given_up:
+                made["texts"]["given_up"] = self._given_up
+        elif self._text is not None:
+            made["texts"] = {"engine": "other", "why": self._text.message}
+        if self._asked:
+            made["other"] = self._asked
+        return made
+
+
+def _bytes_of(data: Any, limit: int) -> Bytes:
+    """`data` as u8[n], not copied."""
+    if limit < 0:
+        raise UsageError(f"a limit of {limit} spans", hint="0 means all")
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise UsageError(f"spans are looked for in bytes, not {type(data).__name__}")
+    return np.frombuffer(data, np.uint8)
+
+
+class LlvmQuery:
+    """Patterns -> programs (`trident_core.contracts.Query`)."""
+
+    def __init__(self, for_host: Host | None = None) -> None:
+        self.host = for_host or host()
+
+    def compile(
+        self, pattern: str, *, flags: str = "", full: bool = False, raw: bool = False, first: bool = False
+    ) -> LlvmProgram:
+        """Compile. `flags` are letters of "ismx"; `full`: the whole value must match; `raw`: padding counts;
+        `first`: spans are leftmost-first.
+
+        Raises PatternError with the byte offset for anything outside the dialect, UsageError for an unknown
+        flag.
+        """
+        return LlvmProgram(Question(pattern, flags, full, raw, first), self.host)
