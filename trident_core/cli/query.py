@@ -1,28 +1,36 @@
-"""`trident query STORE`: events by patterns on symbol, MPID and type."""
+"""`trident query STORE`: events by patterns and conditions, and sequences of events."""
 
 from __future__ import annotations
 
 import json as jsonlib
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import typer
+import numpy as np
 
 from trident_core.cli import common
+from trident_core.cli import query_options as options
 from trident_core.cli.output import console, emit, number, progress, table
+from trident_core.cli.sequences import Wanted
+from trident_core.cli.sequences import follow as follow_sequences
+from trident_core.cli.sequences import run as run_sequences
 from trident_core.contracts import Kind
-from trident_core.dtypes import EventFlag
+from trident_core.dtypes import EVENT, EventFlag
 from trident_core.errors import UsageError
 from trident_core.plugins import registry
 from trident_core.session import format_price, format_time
 from trident_core.stores import select_store
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from trident_core.cli.output import Advance
-    from trident_core.contracts import Snapshot
+    from trident_core.contracts import Query, Sequences, Snapshot
     from trident_core.dtypes import Events
     from trident_core.search import Search
     from trident_core.session import Session
@@ -39,61 +47,180 @@ NUMBERS = ("seq", "price", "qty", "ref", "ref2")
 
 def query(
     store: common.StorePath,
-    symbol: Annotated[
-        str | None, typer.Option("--symbol", metavar="RE", help="Pattern on the symbol.")
-    ] = None,
-    mpid: Annotated[
-        str | None, typer.Option("--mpid", metavar="RE", help="Pattern on the MPID (F, L).")
-    ] = None,
-    type_: Annotated[str | None, typer.Option("--type", metavar="RE", help="Pattern on the type.")] = None,
-    flags: Annotated[str, typer.Option("--flags", help="Pattern flags, of i s m x.")] = "",
-    since: Annotated[str | None, typer.Option("--from", help="From this time of day: 09:30.")] = None,
-    until: Annotated[str | None, typer.Option("--to", help="Up to this time of day.")] = None,
-    count: Annotated[bool, typer.Option("--count", help="Only count them.")] = False,
-    by: Annotated[
-        str | None, typer.Option("--by", help="With --count: by symbol or by type (the default).")
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Show this many; else 20, with --json all.")
-    ] = None,
+    symbol: options.Symbol = None,
+    mpid: options.Mpid = None,
+    type_: options.Type = None,
+    flags: options.Flags = "",
+    since: options.Since = None,
+    until: options.Until = None,
+    where: options.Where = None,
+    match: options.Match = None,
+    define: options.Define = None,
+    per: options.Per = "order",
+    within: options.Within = None,
+    skip: options.Skip = "past",
+    measure: options.Measure = None,
+    all_rows: options.AllRows = False,
+    sql: options.Sql = None,
+    backtracking: options.Backtracking = False,
+    steps: options.Steps = 0,
+    state: options.State = None,
+    follow: options.Follow = False,
+    seconds: options.Seconds = None,
+    count: options.Count = False,
+    by: options.By = None,
+    limit: options.Limit = None,
+    explain: options.Explain = False,
     store_engine: common.StoreName = None,
     engine: common.QueryName = None,
+    sequence: common.SequenceName = None,
     json: common.Json = False,
 ) -> None:
-    """Find events whose symbol, MPID and type match all the patterns given (docs/dialect.md).
+    """Find events by patterns (docs/dialect.md) and conditions, or sequences of events (docs/sequences.md).
 
     With --json and without --count: one JSON object a line, and all of them unless --limit says otherwise.
     """
-    from trident_core.search import find
-
-    if by and not count:
-        raise UsageError("--by groups counts", hint="add --count")
+    if by and (not count or match):
+        raise UsageError("--by groups counts of events", hint="add --count" if not match else "")
+    if not match and (define or within or measure or all_rows or state or follow):
+        raise UsageError("--define, --within, --measure, --state and --follow belong to --match")
     if limit is None:
         limit = 0 if json else DEFAULT_LIMIT
+    asked = Asked(
+        store, store_engine, engine, sequence, _times(since, until), where, limit, json, explain,
+        {"symbol": symbol, "mpid": mpid, "types": type_, "flags": flags},
+    )  # fmt: skip
+    if sql is not None:
+        _sql(asked, sql, backtracking, steps)
+    elif match is not None:
+        wanted = Wanted(
+            match,
+            define or [],
+            per,
+            within,
+            skip,
+            measure or [],
+            all_rows,
+            count,
+            limit,
+            json,
+            state,
+            explain,
+        )
+        _sequences(asked, wanted, backtracking, follow, seconds)
+    else:
+        _events(asked, by or "type" if count else "")
 
-    made_store = select_store(store, store_engine).load()(store, "read")
-    try:
-        snapshot = made_store.snapshot()
-        compiler = registry().select(Kind.QUERY, engine).load()()
-        with progress("searching", quiet=json, start="") as advance:
-            search = find(
-                Watched(snapshot, advance), compiler, symbol=symbol, mpid=mpid, types=type_, flags=flags,
-                limit=limit, ts=_times(since, until),
-            )  # fmt: skip
-            for note in search.notes:
-                print(f"note: {note}", file=sys.stderr)
-            if count:
-                groups = search.counts_by(by or "type")
-            elif json:
+
+@dataclass(slots=True)
+class Asked:
+    """What the options say of the events that are looked at."""
+
+    store: Path
+    store_engine: str | None
+    engine: str | None
+    sequence: str | None
+    ts: tuple[int | None, int | None]
+    where: str | None
+    limit: int
+    json: bool
+    explain: bool
+    patterns: dict[str, Any]
+
+    @contextmanager
+    def opened(self) -> Iterator[Snapshot]:
+        made_store = select_store(self.store, self.store_engine).load()(self.store, "read")
+        try:
+            yield made_store.snapshot()
+        finally:
+            made_store.close()
+
+    def sequences(self, name: str | None = None) -> Sequences:
+        made: Sequences = registry().select(Kind.SEQUENCE, name or self.sequence).load()()
+        return made
+
+    def texts(self) -> Query:
+        made: Query = registry().select(Kind.QUERY, self.engine).load()()
+        return made
+
+    def search(self, snapshot: Snapshot, *, after: int = 0, limit: int = 0, told: bool = True) -> Search:
+        """The events that the options leave; only those whose seq is greater than `after`."""
+        from trident_core.search import find
+
+        texts = self.texts()
+        where = None
+        if self.where is not None:
+            where = self.sequences().predicate(self.where, snapshot.session, texts=texts)
+        search = find(
+            snapshot, texts, where=where, ts=self.ts, limit=limit, seq=(after + 1 if after else None, None),
+            **self.patterns,
+        )  # fmt: skip
+        for note in search.notes if told else ():
+            print(f"note: {note}", file=sys.stderr)
+        if self.explain and where is not None and told:
+            print(jsonlib.dumps({"where": where.explain()}, indent=2, ensure_ascii=False), file=sys.stderr)
+        return search
+
+
+def _events(asked: Asked, by: str) -> None:
+    """Single events: a table, lines of JSON, or (with `by`) counts."""
+    with asked.opened() as snapshot:
+        with progress("searching", quiet=asked.json, start="") as advance:
+            search = asked.search(Watched(snapshot, advance), limit=asked.limit)
+            if by:
+                groups = search.counts_by(by)
+            elif asked.json:
                 _stream(search, snapshot.session)
             else:
                 rows = [row for events in search for row in event_rows(events, snapshot.session)]
-        if count:
-            _print_counts(groups, by or "type", as_json=json)
-        elif not json:
-            _print_events(rows, limit)
-    finally:
-        made_store.close()
+        if by:
+            _print_counts(groups, by, as_json=asked.json)
+        elif not asked.json:
+            _print_events(rows, asked.limit)
+
+
+def _sequences(asked: Asked, wanted: Wanted, backtracking: bool, follow: bool, seconds: float | None) -> None:
+    engine = asked.sequences("reference" if backtracking else None)
+    with asked.opened() as snapshot:
+        session = snapshot.session
+        if not follow:
+            told = [True]
+
+            def scan(after: int) -> Iterator[Events]:
+                first, told[0] = told[0], False
+                return iter(asked.search(snapshot, after=after, told=first))
+
+            run_sequences(wanted, engine, session, asked.texts(), scan)
+            return
+    search = wanted.search(engine, session, asked.texts())
+    if wanted.state is not None and wanted.state.exists():
+        search.load(wanted.state)
+
+    def new(after: int) -> Iterator[Events]:
+        with asked.opened() as snapshot:
+            if snapshot.last_seq > after:
+                yield from asked.search(snapshot, after=after, told=False)
+
+    follow_sequences(wanted, search, new, until=seconds)
+
+
+def _sql(asked: Asked, text: str, backtracking: bool, steps: int) -> None:
+    with asked.opened() as snapshot:
+        parts = list(asked.search(snapshot))
+        events = np.concatenate(parts) if parts else np.empty(0, EVENT)
+        names, rows = asked.sequences().sql(
+            text, events, snapshot.session, allow_backtracking=backtracking, steps=steps
+        )
+    rows = rows[: asked.limit] if asked.limit else rows
+    if asked.json:
+        for row in rows:
+            print(jsonlib.dumps(row if names is None else dict(zip(names, row, strict=True)), default=str))
+        return
+    width = max((len(row) for row in rows), default=0)
+    shown = table("", *(names or [f"column {place}" for place in range(1, width + 1)]), gap=0)
+    for row in rows:
+        shown.add_row(*("" if cell is None else str(cell) for cell in row))
+    console().print(shown)
 
 
 def _times(since: str | None, until: str | None) -> tuple[int | None, int | None]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -17,6 +17,7 @@ import numpy as np
 from trident_core.contracts import Recovery, Verification
 from trident_core.dtypes import Events
 from trident_core.errors import StoreError, UsageError
+from trident_core.follow import Step, follow
 from trident_core.line.spill_recovery import check_version, merge_left
 from trident_core.session import Session
 from trident_store import crashoptions
@@ -236,6 +237,10 @@ class ReferenceStore:
 
     def _unreadable(self, error: OSError) -> StoreError:
         return StoreError(f"cannot read the store {self.path}: {error.strerror or error}")
+
+    def follow(self, after: int = 0) -> Iterator[Step]:
+        """Snapshots that advance, of a store opened for reading: see `trident_core.follow.follow`."""
+        return follow(self, self.path, after=after)
 
     def verify(self) -> Verification:
         """See `trident_core.contracts.Store.verify`."""

@@ -6,6 +6,7 @@ What it promises is in docs/contracts/store.md, what it is in docs/store-engines
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Final
@@ -13,6 +14,7 @@ from typing import ClassVar, Final
 from trident_core.contracts import Recovery, Verification
 from trident_core.dtypes import Events
 from trident_core.errors import StoreError, UsageError
+from trident_core.follow import Step, follow
 from trident_core.line.spill_recovery import check_version, merge_left
 from trident_core.session import Session
 from trident_store.blocks.engine import Engine, Source
@@ -168,6 +170,10 @@ class BlockStore:
         session = copy_of(self._session, log.recorded)
         tail = log.waiting()
         return BlockSnapshot(name, log.source, log.store_id, session, state.end, state.pending, tail)
+
+    def follow(self, after: int = 0) -> Iterator[Step]:
+        """Snapshots that advance, of a store opened for reading: see `trident_core.follow.follow`."""
+        return follow(self, self.path, after=after)
 
     def verify(self) -> Verification:
         """See `trident_core.contracts.Store.verify`. A writer's syncs first; what is on the disk is read."""

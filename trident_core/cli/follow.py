@@ -1,0 +1,98 @@
+"""`trident query --follow`: events as they become durable, until Ctrl-C."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trident_core.cli.output import number
+
+if TYPE_CHECKING:
+    from trident_core.contracts import Snapshot, Store
+    from trident_core.dtypes import Events
+    from trident_core.search import Search
+    from trident_core.session import Session
+
+#: Columns of a line for people, with their widths; negative is to the left.
+_COLUMNS = (("seq", 12), ("time", 18), ("type", 1), ("symbol", -8), ("side", 1), ("price", 12), ("qty", 9))
+_RIGHTMOST = ("ref", "ref2", "aux")
+
+
+@dataclass(slots=True)
+class Followed:
+    """What was found so far: events that match, by symbol or by type, and up to which sequence number."""
+
+    by: str
+    count: int = 0
+    last_seq: int = 0
+    groups: Counter[str] = field(default_factory=Counter)
+
+    def note(self, events: Events, session: Session) -> None:
+        self.count += len(events)
+        column = events["type"] if self.by == "type" else events["locate"]
+        for value in set(column.tolist()):
+            name = chr(value) if self.by == "type" else session.directory.symbol(value)
+            self.groups[name] += int((column == value).sum())
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "count": self.count, "last_seq": self.last_seq, f"by_{self.by}": dict(self.groups.most_common()),
+        }  # fmt: skip
+
+
+def follow_search(
+    store: Store, path: Path, search: Callable[[Snapshot, tuple[int, int]], Search], *, by: str,
+    limit: int, show: Callable[[Events, Session], None] | None,
+) -> Followed:  # fmt: skip
+    """Search each step of the store, `show` what matches, until Ctrl-C or `limit` events (0: no limit).
+    Raises what `follow` and the search raise."""
+    from trident_core.follow import follow
+
+    found = Followed(by)
+    try:
+        for step in follow(store, path):
+            for events in search(step.snapshot, step.seq):
+                part = events[: limit - found.count] if limit else events
+                found.note(part, step.snapshot.session)
+                if show is not None:
+                    show(part, step.snapshot.session)
+                    sys.stdout.flush()
+                if limit and found.count >= limit:
+                    found.last_seq = int(part["seq"][-1])
+                    return found
+            found.last_seq = step.seq[1]
+    except KeyboardInterrupt:
+        pass
+    return found
+
+
+def show_json(rows: list[dict[str, Any]]) -> None:
+    """One JSON object a line."""
+    for row in rows:
+        print(jsonlib.dumps(row))
+
+
+def show_lines(rows: list[dict[str, Any]]) -> None:
+    """One line of text for each event, its columns under each other."""
+    for row in rows:
+        cells = [
+            f"{'' if row[name] is None else row[name]:{'<' if width < 0 else '>'}{abs(width)}}"
+            for name, width in _COLUMNS
+        ]
+        cells += [f"{name} {row[name]}" for name in _RIGHTMOST if row[name]]
+        print(" ".join(cells).rstrip())
+
+
+def tell(found: Followed) -> None:
+    """The counts, when it is over."""
+    groups = ", ".join(f"{name or '(none)'} {number(n)}" for name, n in found.groups.most_common(12))
+    print(
+        f"{number(found.count)} events matched up to sequence number {number(found.last_seq)}"
+        + (f": {groups}" if groups else ""),
+        file=sys.stderr,
+    )
