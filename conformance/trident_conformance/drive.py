@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trident_conformance.evidence import DifferenceError, both, fed, given, shown, table
 from trident_core.contracts import Book, Parser, Status
-from trident_core.dtypes import EFFECT, EVENT, TOP, Effects, Events, Frames, Tops
+from trident_core.dtypes import EFFECT, EVENT, LEVEL, ORDER, TOP, Effects, Events, Frames, Tops
 from trident_core.stats import Anomaly
 
 #: What arrays are filled with before an engine may write to them.
@@ -22,16 +23,25 @@ def same(found: NDArray[Any], expected: NDArray[Any], what: str) -> None:
     """Assert that two arrays of records are equal; say the first difference by row and column."""
     __tracebackhide__ = True
     assert found.dtype == expected.dtype, f"{what}: dtype {found.dtype} instead of {expected.dtype}"
-    assert len(found) == len(expected), f"{what}: {len(found)} rows instead of {len(expected)}"
+    if len(found) != len(expected):
+        raise DifferenceError(f"{what}: {len(found)} rows instead of {len(expected)}", *both(found, expected))
     for column in expected.dtype.names or ():
         differs = found[column] != expected[column]
         rows = np.flatnonzero(differs.any(axis=1) if differs.ndim == 2 else differs)
         if len(rows):
             i = int(rows[0])
-            raise AssertionError(
+            raise DifferenceError(
                 f"{what}: row {i}, column {column}: {found[column][i]!r} instead of {expected[column][i]!r} "
-                f"({len(rows)} rows differ)"
+                f"({len(rows)} rows differ)",
+                *both(found, expected, i),
             )
+
+
+def equal(what: str, found: Any, expected: Any) -> None:
+    """Raise DifferenceError, in words that need no traceback, unless the two are equal."""
+    __tracebackhide__ = True
+    if found != expected:
+        raise DifferenceError(what, shown(found), shown(expected))
 
 
 def counted(anomalies: Any) -> dict[str, list[Any]]:
@@ -69,6 +79,7 @@ class Parsed:
 def parse(parser: Parser, pieces: Sequence[Frames], room: int = 1 << 12) -> Parsed:
     """Parse bytes that come in pieces, `room` events at a time, as the driver does; stop at END and
     MALFORMED."""
+    given(bytes=list(pieces), room=room)
     rest = np.zeros(0, np.uint8)
     batches: list[Events] = []
     consumed, status = 0, Status.OK
@@ -115,7 +126,7 @@ def agree(found: Parsed, expected: Parsed) -> None:
     """Two parsers said the same about the same bytes."""
     same(found.events, expected.events, "events")
     for name in ("consumed", "status", "counts", "anomalies", "next_seq", "position", "directory"):
-        assert getattr(found, name) == getattr(expected, name), name
+        equal(name, getattr(found, name), getattr(expected, name))
 
 
 def cut(data: Frames, places: Iterable[int]) -> list[Frames]:
@@ -142,6 +153,7 @@ class Applied:
 
 def apply(book: Book, batches: Sequence[Events]) -> Applied:
     """Apply batches one after the other; then read everything. Rows beyond a batch must stay as they were."""
+    fed(book, events=list(batches))
     all_tops, all_effects = [np.zeros(0, TOP)], [np.zeros(0, EFFECT)]
     for events in batches:
         n = len(events)
@@ -190,12 +202,26 @@ def _reading(book: Book, locate: int) -> tuple[bytes, bytes, bytes, bytes, int]:
     )
 
 
+def _told(reading: tuple[bytes, bytes, bytes, bytes, int]) -> str:
+    """A reading in words."""
+    names, dtypes = ("top", "bids", "asks", "orders"), (TOP, LEVEL, LEVEL, ORDER)
+    parts = [
+        f"{name}\n{table(np.frombuffer(data, dtype))}"
+        for name, dtype, data in zip(names, dtypes, reading[:4], strict=True)
+    ]
+    return "\n".join([*parts, f"state {reading[4]}"])
+
+
 def alike(found: Applied, expected: Applied) -> None:
     """Two books did the same with the same events."""
     same(found.tops, expected.tops, "tops")
     same(found.effects, expected.effects, "effects")
-    for name in ("anomalies", "locates", "live_orders", "readings", "digest"):
-        assert getattr(found, name) == getattr(expected, name), name
+    for name in ("anomalies", "locates", "live_orders"):
+        equal(name, getattr(found, name), getattr(expected, name))
+    for locate, reading in expected.readings.items():
+        if found.readings[locate] != reading:
+            raise DifferenceError(f"books of locate {locate}", _told(found.readings[locate]), _told(reading))
+    equal("digest", found.digest, expected.digest)
 
 
 def batches(events: Events, sizes: Iterable[int]) -> list[Events]:

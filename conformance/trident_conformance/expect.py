@@ -8,29 +8,22 @@ from typing import Any
 from trident_conformance import drive, vectors
 
 
-def equal(what: str, found: Any, expected: Any) -> None:
-    """Raises AssertionError, in words that need no traceback, unless the two are equal."""
-    __tracebackhide__ = True
-    if found != expected:
-        raise AssertionError(f"{what}: {found!r} instead of {expected!r}")
-
-
 def parsed(found: drive.Parsed, data: dict[str, Any]) -> None:
     """All that a parser vector says of its bytes, but for the typed rows."""
     __tracebackhide__ = True
     frames = vectors.to_frames(data["frames"])
     drive.same(found.events, vectors.to_events(data["events"]), "events")
-    equal("counts", found.counts, data["counts"])
-    equal("anomalies", found.anomalies, data.get("anomalies", {}))
-    equal("status", found.status.name, data.get("status", "OK"))
-    equal("consumed", found.consumed, data.get("consumed", len(frames)))
-    equal("position", found.position, found.consumed)
-    equal("next_seq", found.next_seq, data.get("next_seq", 1 + sum(data["counts"].values())))
+    drive.equal("counts", found.counts, data["counts"])
+    drive.equal("anomalies", found.anomalies, data.get("anomalies", {}))
+    drive.equal("status", found.status.name, data.get("status", "OK"))
+    drive.equal("consumed", found.consumed, data.get("consumed", len(frames)))
+    drive.equal("position", found.position, found.consumed)
+    drive.equal("next_seq", found.next_seq, data.get("next_seq", 1 + sum(data["counts"].values())))
     if "directory" in data:
         symbols = {str(locate): symbol for locate, (symbol, _) in found.directory.items()}
-        equal("directory", symbols, data["directory"])
+        drive.equal("directory", symbols, data["directory"])
     for locate, details in data.get("details", {}).items():
-        equal(f"details of {locate}", found.directory[int(locate)][1], details)
+        drive.equal(f"details of {locate}", found.directory[int(locate)][1], details)
 
 
 def books(book: Any, data: dict[str, Any]) -> None:
@@ -42,15 +35,15 @@ def books(book: Any, data: dict[str, Any]) -> None:
             drive.same(book.levels(int(locate), side), expected, f"levels of {locate} {side}")
             drive.same(book.levels(int(locate), side, 1), expected[:1], f"best level of {locate} {side}")
     for locate, rows in data["orders"].items():
-        equal(f"orders of {locate}", [_order(order) for order in book.orders(int(locate))], rows)
-    equal("live orders", book.live_orders(), sum(len(rows) for rows in data["orders"].values()))
+        drive.equal(f"orders of {locate}", [_order(order) for order in book.orders(int(locate))], rows)
+    drive.equal("live orders", book.live_orders(), sum(len(rows) for rows in data["orders"].values()))
     for locate, name in data.get("state", {}).items():
-        equal(f"state of {locate}", book.state(int(locate)), vectors.to_state(name))
+        drive.equal(f"state of {locate}", book.state(int(locate)), vectors.to_state(name))
     locates = data.get("locates", sorted({event.get("locate", 1) for event in data["events"]} - {0}))
-    equal("locates", book.locates().tolist(), locates)
-    equal("anomalies", drive.counted(book.anomalies), data.get("anomalies", {}))
-    equal("digest", book.digest().hex(), data["digest"])
-    equal("violations", book.validate(), [])
+    drive.equal("locates", book.locates().tolist(), locates)
+    drive.equal("anomalies", drive.counted(book.anomalies), data.get("anomalies", {}))
+    drive.equal("digest", book.digest().hex(), data["digest"])
+    drive.equal("violations", book.validate(), [])
 
 
 def _order(order: Any) -> list[Any]:

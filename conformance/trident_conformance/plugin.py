@@ -8,12 +8,17 @@ options, and parametrises tests that ask for `parser_engine`, `book_engine`, `st
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Generator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from trident_conformance import evidence, known
 from trident_conformance.engines import KINDS, Engine, engines_of, lines_of, select
-from trident_core.contracts import Kind
+from trident_conformance.matrix import add_evidence, short
+from trident_core.contracts import CONTRACT_VERSIONS, Kind
 from trident_core.errors import TridentError
 
 pytest.register_assert_rewrite(*(f"trident_conformance.{name}" for name in ("drive", "damage", "stores")))
@@ -42,11 +47,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help=f"random examples for each property, others in each run (default: the same {EXAMPLES})",
     )
+    group.addoption(
+        "--case",
+        action="append",
+        metavar="ID",
+        help="only the case with this id, as failures print it; may be given again",
+    )
+    group.addoption(
+        "--pairs",
+        action="store_true",
+        help="in the line: every two engines of different kinds together, not only each among references",
+    )
+    group.addoption(
+        "--contract",
+        metavar="MAJOR.MINOR",
+        help="hold engines to this version of the contracts: rules that came later are left out",
+    )
+    group.addoption(
+        "--known-failures",
+        metavar="FILE",
+        help="cases that are expected to fail: an id or pattern and `# reason` a line",
+    )
     group.addoption("--quick", action="store_true", help="fewer random examples and smaller inputs")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs_capability(name): skip engines that do not declare it")
+    config.addinivalue_line("markers", "since(version): a rule that this minor version brought")
+    _contract(config)
     if any(config.getoption(str(kind)) for kind in KINDS):
         _selected(config)  # a wrong name must be said before anything runs
 
@@ -63,6 +91,22 @@ def _selected(config: pytest.Config) -> dict[Kind, list[Engine]]:
         except TridentError as error:
             raise pytest.UsageError(str(error)) from None
     return config.stash[_SELECTED]
+
+
+def _contract(config: pytest.Config) -> tuple[int, int]:
+    """The version of the contracts to hold engines to: today's unless --contract names an earlier one."""
+    newest = max(CONTRACT_VERSIONS.values())
+    text = config.getoption("contract")
+    if text is None:
+        return newest
+    major, _, minor = text.partition(".")
+    if not (major.isdecimal() and minor.isdecimal()):
+        raise pytest.UsageError(f"--contract {text!r} is not a version (write 1.0)")
+    wanted = int(major), int(minor)
+    if wanted[0] != newest[0] or wanted > newest:
+        known = f"{newest[0]}.0 to {newest[0]}.{newest[1]}"
+        raise pytest.UsageError(f"--contract {text}: this suite knows {known}")
+    return wanted
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -85,18 +129,38 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             engines = _selected(metafunc.config)[kind]
             metafunc.parametrize(f"{kind}_engine", engines, ids=[engine.label for engine in engines])
     if "line_engines" in metafunc.fixturenames:
-        lines = lines_of(_selected(metafunc.config))
+        lines = lines_of(_selected(metafunc.config), pairs=metafunc.config.getoption("pairs"))
         ids = ["-".join(engine.label for engine in line.values()) for line in lines]
         metafunc.parametrize("line_engines", lines, ids=ids)
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of kinds that were not chosen, rather than report each as skipped."""
-    left_out = [item for item in items if _has_no_engine(item)]
+    """Leave out the tests of kinds that were not chosen, rather than report each as skipped, and rules
+    younger than --contract; mark known failures before -k takes some away."""
+    version, wanted = _contract(config), config.getoption("case")
+    left_out = [
+        item
+        for item in items
+        if _has_no_engine(item) or _since(item) > version or (wanted and short(item.nodeid) not in wanted)
+    ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not _has_no_engine(item)]
+        gone = set(map(id, left_out))
+        items[:] = [item for item in items if id(item) not in gone]
+    if wanted and len(items) < len(set(wanted)):
+        there = {short(item.nodeid) for item in items}
+        raise pytest.UsageError(f"no such case: {', '.join(case for case in wanted if case not in there)}")
+    if config.getoption("known_failures"):
+        known.mark(items, Path(config.getoption("known_failures")))
+
+
+def _since(item: pytest.Item) -> tuple[int, int]:
+    marker = item.get_closest_marker("since")
+    if marker is None:
+        return 1, 0
+    major, minor = str(marker.args[0]).split(".")
+    return int(major), int(minor)
 
 
 def _has_no_engine(item: pytest.Item) -> bool:
@@ -105,7 +169,26 @@ def _has_no_engine(item: pytest.Item) -> bool:
     return any(name in _FIXTURES and not isinstance(value, (Engine, dict)) for name, value in params.items())
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    engines = engines_of(item)
+    if report.failed and engines and call.excinfo:
+        options = " ".join(f"--{engine.kind} {_option(engine)}" for engine in engines)
+        again = f"trident conform {options} --case {shlex.quote(short(item.nodeid))} --tb=long"
+        add_evidence(report, call.excinfo.value, again)
+    return report
+
+
+def _option(engine: Engine) -> str:
+    """The engine as an option names it."""
+    return "+".join([engine.name, *sorted(engine.spec.capabilities)]) if ":" in engine.name else engine.name
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    evidence.forget()
     for engine in engines_of(item):
         if engine.missing:
             pytest.skip(f"{engine.label} requires {', '.join(engine.missing)}: {engine.spec.install_hint}")

@@ -137,12 +137,12 @@ def _judge_parser(vector: Vector) -> None:
     frames = vectors.to_frames(data["frames"])
     expect.parsed(drive.parse(make(Session(), lenient=data.get("lenient", False)), [frames]), data)
     for letter, rows in data.get("rows", {}).items():
-        expect.equal("frames", data["frames"], [_frame(letter, row) for row in rows])
+        drive.equal("frames", data["frames"], [_frame(letter, row) for row in rows])
         table = make(Session()).parse_tables(frames)[letter]
-        expect.equal("encoded rows", make(Session()).encode_rows(letter, table).tobytes(), frames.tobytes())
+        drive.equal("encoded rows", make(Session()).encode_rows(letter, table).tobytes(), frames.tobytes())
         for name, value in rows[0].items():
             text = value.encode("latin-1") if isinstance(value, str) else value
-            expect.equal(f"row's {name}", table[name][0], text)
+            drive.equal(f"row's {name}", table[name][0], text)
 
 
 def _judge_book(vector: Vector) -> None:
@@ -162,19 +162,19 @@ def _judge_query(vector: Vector) -> None:
         try:
             compile_(data["pattern"], **options)
         except PatternError as error:
-            expect.equal("position", error.position, data["position"])
+            drive.equal("position", error.position, data["position"])
             return
         raise AssertionError("the reference accepts the pattern")
     program = compile_(data["pattern"], **options)
     if "spans" in data:
         found = program.spans(data["data"].encode("latin-1"), data.get("limit", 0))
-        expect.equal("spans", [list(span) for span in found], data["spans"])
+        drive.equal("spans", [list(span) for span in found], data["spans"])
         return
     for answer, values in ((True, data["yes"]), (False, data["no"])):
         for value in values:
             text = value.encode("latin-1")
             column = vectors.to_column([text])
-            expect.equal(f"match of {value!r}", program.match(column).tolist(), [answer])
+            drive.equal(f"match of {value!r}", program.match(column).tolist(), [answer])
 
 
 _JUDGES = {"parser": _judge_parser, "book": _judge_book, "query": _judge_query}

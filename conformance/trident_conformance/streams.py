@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +26,37 @@ def session() -> Session:
     for locate, symbol in SYMBOLS.items():
         made.directory.put(Instrument(locate, symbol))
     return made
+
+
+def shrunk(check: Callable[[Events], None], events: Events, seconds: float = 20.0) -> None:
+    """`check(events)`; when it fails, the failure of the smallest part of the events that was found in time
+    (by halves, quarters …: the ddmin of Zeller and Hildebrandt, 2002)."""
+    try:
+        check(events)
+    except AssertionError:
+        check(_smallest(check, events, time.monotonic() + seconds))
+        raise
+
+
+def _smallest(check: Callable[[Events], None], events: Events, end: float) -> Events:
+    def fails(part: Events) -> bool:
+        try:
+            check(part.copy())
+        except AssertionError:
+            return True
+        return False
+
+    size = len(events) // 2
+    while size and time.monotonic() < end:
+        at = 0
+        while at < len(events) and time.monotonic() < end:
+            part = np.delete(events, slice(at, at + size))
+            if len(part) and fails(part):
+                events = part
+            else:
+                at += size
+        size //= 2
+    return events
 
 
 # --- events for books ---------------------------------------------------------------------------------------

@@ -15,6 +15,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "query": ("trident_core.cli.query:query", "Events of STORE by patterns on symbol, MPID and type."),
     "verify": ("trident_core.cli.verify:verify", "Read every byte of STORE and check it."),
     "plugins": ("trident_core.cli.plugins:plugins", "Engines installed, their state and which are selected."),
+    "conform": ("trident_core.cli.conform:conform", "Engines against the contract: the conformance suite."),
+    "new-plugin": (
+        "trident_core.cli.new_plugin:new_plugin",
+        "Write a plugin's package, ready to be filled in.",
+    ),
     "bench": ("trident_core.cli.bench:bench", "The project's benchmarks, on this machine."),
     "warm": ("trident_core.cli.warm:warm", "Compile all kernels now; else the first runs do."),
     "doctor": (

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from trident_conformance import patterns, vectors
 from trident_conformance.engines import Engine
+from trident_conformance.evidence import given
 from trident_core.contracts import Capability
 from trident_core.errors import PatternError, UsageError
 
@@ -52,6 +53,7 @@ def _both(column: NDArray[Any], width: int) -> list[NDArray[Any]]:
 
 def answers(program: Any, values: list[bytes], *, raw: bool = False) -> list[bool]:
     """What a program says of the values, which must be the same for every kind of column."""
+    given(pattern=program.pattern, values=values)
     found: list[list[bool]] = []
     kinds = columns(values, raw=raw)
     for column in kinds:

@@ -1,0 +1,102 @@
+"""`trident conform`: engines against the contract."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trident_core.cli import common
+from trident_core.errors import PluginError
+
+_ENGINES = "NAME[,NAME…]"
+
+
+#: pytest's exit statuses -> ours: something failed or nothing was tested; wrong usage; interrupted.
+_EXITS = {1: 5, 5: 5, 2: 130, 4: 2}
+
+
+def _engines(kind: str) -> object:
+    return typer.Option(
+        f"--{kind}", metavar=_ENGINES, show_default=False,
+        help=f"Only these {kind} engines, by name or as module:Class[+capability…].",
+    )  # fmt: skip
+
+
+def conform(
+    pytest_arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- PYTEST…]", help="Behind --, options of pytest, such as -x.", show_default=False
+        ),
+    ] = None,
+    parser: Annotated[str | None, _engines("parser")] = None,
+    book: Annotated[str | None, _engines("book")] = None,
+    store: Annotated[str | None, _engines("store")] = None,
+    query: Annotated[str | None, _engines("query")] = None,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="In the line, every two engines of different kinds together.")
+    ] = False,
+    contract: Annotated[
+        str | None,
+        typer.Option(metavar="MAJOR.MINOR", help="Hold to this version; rules that came later are left out."),
+    ] = None,
+    known_failures: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Cases that may fail: an id or pattern, then # and the reason, a line."
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="PAGE.html", help="Write the outcome as one page, too.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer and smaller examples: under a minute, for every save.")
+    ] = False,
+    examples: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Random examples for each property, others in each run."),
+    ] = None,
+    keyword: Annotated[
+        str | None,
+        typer.Option("-k", metavar="WORDS", help="Only cases whose id has these words (as pytest's)."),
+    ] = None,
+    case: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Only the case with this id, as failures print it.")
+    ] = None,
+    tb: Annotated[
+        str | None, typer.Option(metavar="STYLE", help="Tracebacks: long, short, line, no.")
+    ] = None,
+    json: common.Json = False,
+) -> None:
+    """Hold engines to their contract: every suite, every capability that they declare.
+
+    Without an option all installed engines are tested. Exits with 0 when everything that ran has passed,
+    5 when something failed or no engine was tested.
+    """
+    try:
+        from trident_conformance.command import run
+    except ModuleNotFoundError as error:
+        raise PluginError(
+            f"the conformance suite needs {error.name}", hint="pip install 'trident-core[conformance]'"
+        ) from None
+
+    sys.path.insert(0, os.getcwd())  # as `python -m` does: a module of the folder one works in
+    options = {
+        "--parser": parser, "--book": book, "--store": store, "--query": query, "--contract": contract,
+        "--known-failures": known_failures, "--report": report, "--examples": examples, "-k": keyword,
+        "--tb": tb,
+    }  # fmt: skip
+    words = [word for name, value in options.items() if value is not None for word in _pair(name, value)]
+    words += [word for one in case or () for word in ("--case", one)]
+    words += [name for name, given in (("--pairs", pairs), ("--quick", quick), ("--json", json)) if given]
+    status = run([*words, *(pytest_arguments or ())])
+    if status:
+        raise typer.Exit(_EXITS.get(status, 1))
+
+
+def _pair(name: str, value: object) -> list[str]:
+    return [name, str(value)] if name == "-k" else [f"{name}={value}"]
