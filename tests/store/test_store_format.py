@@ -133,7 +133,7 @@ def with_version(record: bytes, major: int, minor: int) -> bytes:
     return body + struct.pack("<I", google_crc32c.value(body))
 
 
-@pytest.mark.parametrize(("major", "minor", "age"), [(1, 2, "newer"), (2, 0, "newer"), (0, 9, "older")])
+@pytest.mark.parametrize(("major", "minor", "age"), [(1, 4, "newer"), (2, 0, "newer"), (0, 9, "older")])
 @pytest.mark.parametrize("name", ["durable", "00000000.seg"])
 def test_another_version_is_refused_before_anything_is_written(
     disk_after: Any, opener: Any, name: str, major: int, minor: int, age: str

@@ -33,7 +33,7 @@ def write_golden(folder: Path) -> None:
     )
     options: dict[str, Any] = {
         "segment_bytes": 4_096, "sector_bytes": 512, "frame_events": 8, "background": False, "fanout": 2,
-        "shape": Shape(block_events=16, window_events=32, page_refs=8),
+        "shape": Shape(block_events=16, window_events=32, page_refs=8), "mark": "each", "spare_segments": 0,
     }  # fmt: skip
     with LsmStore(folder, "create", session, store_id=STORE_ID, **options) as store:
         store.append(make_events(0, 60))

@@ -165,14 +165,14 @@ def test_a_manifest_or_a_table_from_the_future_is_refused_and_not_touched(
 ) -> None:
     disk = lsm_disk_after("a30 s")
     name = min(name for name in disk if name.endswith(kind))
-    body = disk[name][:10] + struct.pack("<H", 2) + disk[name][12:60]
+    body = disk[name][:10] + struct.pack("<H", 4) + disk[name][12:60]
     disk[name] = body + struct.pack("<I", google_crc32c.value(body)) + disk[name][64:]
     for engine in (LsmStore, ReferenceStore):
         files = CrashFileSystem(disk)
-        with pytest.raises(StoreError, match=r"format is 1.2, newer"):
+        with pytest.raises(StoreError, match=r"format is 1.4, newer"):
             engine("/store", "append", filesystem=files)
         assert files.visible() == disk
-        with pytest.raises(StoreError, match=r"format is 1.2, newer"):
+        with pytest.raises(StoreError, match=r"format is 1.4, newer"):
             engine("/store", "read", filesystem=files).snapshot()
 
 

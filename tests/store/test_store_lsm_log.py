@@ -52,7 +52,10 @@ def test_the_files_are_the_references(
     """With tables off, whatever is done gives the same bytes as the reference, over two openings."""
     folders = []
     monkeypatch.setattr(LogWriter, "EAGER_BYTES", 4_096)  # zeros are written ahead, and gone in the end
-    factories: list[Any] = [ReferenceStore, functools.partial(LsmStore, tables=False)]
+    factories: list[Any] = [
+        ReferenceStore,
+        functools.partial(LsmStore, tables=False, mark="each", spare_segments=0),
+    ]
     for i, factory in enumerate(factories):
         folder = tmp_path / str(i)
         folders.append(folder)

@@ -133,7 +133,7 @@ def test_damage_in_a_table_is_told_by_file_offset_and_events(rotting: Disk) -> N
     told = rf"block 0 does not check: {name} at offset \d+, events \d+ to \d+"
     with pytest.raises(DamagedStoreError, match=told):
         read_all(reader)
-    (finding,) = reader.verify().findings
+    (finding,) = [each for each in reader.verify().findings if each.severity == "error"]
     assert finding.file == name
     assert 64 <= finding.offset < 64 + 4 * 64
     assert finding.last is not None

@@ -103,7 +103,7 @@ def test_any_order_of_operations_gives_what_was_appended(seed: int) -> None:
             engine = rng.choice([LsmStore, ReferenceStore])
             reader = engine(PATH, "read", filesystem=files)
             check_reads(rng, reader.snapshot(), model)
-            assert reader.verify().findings == []
+            assert reader.verify().ok  # what a segment's file has behind the log is noted
         elif action == "snapshot":
             kept.append((store.snapshot(), len(model)))
         assert getattr(store, "maintenance_failure", "") == ""

@@ -20,12 +20,12 @@ def reference() -> list[dict[str, Any]]:
 
 def lsm() -> list[dict[str, Any]]:
     """The same with tiny tables, merged two by two, and what a thread would do done by the caller; with
-    commits by themselves, and with the log alone."""
+    commits by themselves, a mark that does not trail, and with the log alone."""
     tables = {"fanout": 2, "background": False, "shape": Shape(4, 8, 3)}
     first, second, third = (each | tables for each in reference())
     return [
         first,
-        second | {"commit": "always"},
+        second | {"commit": "always", "mark": "each", "spare_segments": 0},
         third | {"commit": "group", "commit_events": 7, "table_events": 40},
         first | {"tables": False},
     ]

@@ -3,15 +3,16 @@
 A store is a folder of segments (`00000000.seg`, …) and a small file `durable`. A segment is one 64-byte
 header, then frames; a frame is a 64-byte header and its payload, a multiple of 64 bytes. `durable` has two
 slots that are written in turns and say how far the log is known to be durable: the *mark*. Before the mark
-nothing may be amiss; after it a crash explains anything, and nothing there was ever acknowledged. Version 1.1
-puts tables in the place of the log's first segments (`trident_store.lsm.layout`).
+nothing may be amiss; after it a crash explains anything, but for what stands before a settled frame. Minor
+versions are sums: 1 puts tables in the place of the log's first segments (`trident_store.lsm.layout`), with 2
+the mark may trail behind what was acknowledged, and segments' files are used again.
 """
 
 from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -20,10 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trident_core.dtypes import EVENT, Events
-from trident_core.errors import StoreError
+from trident_core.errors import StoreError, UsageError
 from trident_core.session import Instrument
 
-VERSION: Final = (1, 1)  # the greatest that is read; a store without tables is written as 1.0
+VERSION: Final = (1, 3)  # the greatest that is read; a store says the least that its reader must know
+TABLES: Final = 1  # in a minor version: there are tables
+TRAILING: Final = 2  # in a minor version: the mark may trail, segments are used again, frames may be settled
 RECORD_BYTES: Final = 64  # headers, events, and the alignment of everything
 MAX_FRAME_EVENTS: Final = 4_096
 MAX_FRAME_INSTRUMENTS: Final = 4_096
@@ -37,6 +40,7 @@ MARK_NAME: Final = "durable"
 SECTOR_BYTES: Final = 4_096  # what a power cut may spoil as a whole: a physical sector of today's disks
 MARK_SLOT_BYTES: Final = 4_096  # one slot per sector, so that a torn write spoils only one
 LOCK_NAME: Final = "lock"
+_SETTLED: Final = 1 << 8  # in a frame's kind
 
 _POSITION: Final = struct.Struct("<8sHHI16sQQQI")
 _FRAME: Final = struct.Struct("<4sHHIIQQQIIQI")
@@ -82,6 +86,7 @@ class Frame(NamedTuple):
     payload_crc: int
     offset: int
     segment: int
+    settled: bool = False  # what stands before it was durable when it was written
 
     def after(self) -> Position:
         """The place behind this frame."""
@@ -103,6 +108,15 @@ def segment_number(name: str) -> int | None:
     """The number of a segment's file name; None for any other name."""
     stem, _, extension = name.partition(".")
     return int(stem) if extension == "seg" and len(stem) == 8 and stem.isascii() and stem.isdigit() else None
+
+
+def spare_name(number: int) -> str:
+    """Of a file that was a segment and waits to be one again."""
+    return f"{number:08d}.old"
+
+
+def is_spare(name: str) -> bool:
+    return name.endswith(".old") and segment_number(f"{name[:-4]}.seg") is not None
 
 
 def encode_position(magic: bytes, store_id: bytes, at: Position, minor: int = 0) -> bytes:
@@ -138,7 +152,7 @@ def encode_frame(store_id: bytes, frame: Frame) -> bytes:
     """A frame's header: 64 bytes. Its CRC starts with the store's id: no other store's frame ever checks."""
     body = _FRAME.pack(
         FRAME_MAGIC,
-        frame.kind,
+        frame.kind | (_SETTLED if frame.settled else 0),
         RECORD_BYTES,
         frame.count,
         frame.epoch,
@@ -160,7 +174,8 @@ def decode_frame(store_id: bytes, data: bytes) -> Frame | None:
     if _CRC.unpack(data[60:])[0] != crc32c(data[:60], crc32c(store_id)):
         return None
     _, kind, header_bytes, *rest = _FRAME.unpack(data[:60])
-    return Frame(kind if header_bytes == RECORD_BYTES else 0, *rest)
+    known = kind & ~_SETTLED if header_bytes == RECORD_BYTES else 0
+    return Frame(known, *rest)._replace(settled=bool(kind & _SETTLED))
 
 
 def contradiction(frame: Frame, here: Position) -> str:
@@ -234,3 +249,23 @@ def encode_instruments(instruments: Iterable[Instrument]) -> bytes:
 def decode_instruments(payload: bytes) -> list[Instrument]:
     """Raises ValueError or TypeError when the JSON is not a list of instruments."""
     return [Instrument(int(locate), str(symbol), details) for locate, symbol, details in json.loads(payload)]
+
+
+def instrument_payloads(new: list[Instrument]) -> Iterator[tuple[bytes, tuple[Instrument, ...]]]:
+    """Directory frames' payloads, none larger than the format allows. Raises UsageError."""
+    parts = [tuple(new[i : i + MAX_FRAME_INSTRUMENTS]) for i in range(0, len(new), MAX_FRAME_INSTRUMENTS)]
+    while parts:
+        part = parts.pop(0)
+        try:
+            payload = encode_instruments(part)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"an instrument's details cannot be stored: {error}") from None
+        if len(payload) <= MAX_PAYLOAD_BYTES:
+            yield payload, part
+        elif len(part) > 1:
+            parts[:0] = [part[: len(part) // 2], part[len(part) // 2 :]]
+        else:
+            raise UsageError(
+                f"the details of {part[0].symbol!r} have more than {MAX_PAYLOAD_BYTES} bytes",
+                hint="details are for what a venue says of a symbol",
+            )

@@ -27,7 +27,7 @@ class Mark(NamedTuple):
     at: Position | None
     bad_slots: tuple[int, ...]
     next_slot: int  # the slot to write next: a bad one, else the older
-    minor: int = 0  # of the format: from 1 on the store has a manifest
+    minor: int = 0  # of the format: `format.TABLES`, `format.TRAILING` or both
 
 
 def read_mark(files: FileSystem, folder: Path, *, forget: bool = False) -> Mark:
@@ -72,9 +72,11 @@ def _read_slot(files: FileSystem, handle: int, slot: int) -> tuple[Position, int
 
 
 def write_slot(
-    files: FileSystem, handle: int, slot: int, store_id: bytes, at: Position, minor: int = 0
-) -> None:
-    """Write one slot and make it durable. Raises OSError."""
+    files: FileSystem, handle: int, slot: int, store_id: bytes, at: Position, minor: int = 0, *,
+    sync: bool = True,
+) -> None:  # fmt: skip
+    """Write one slot and, unless told otherwise, make it durable. Raises OSError."""
     data = encode_position(MARK_MAGIC, store_id, at, minor).ljust(MARK_SLOT_BYTES, b"\0")
     write_all(files, handle, data, slot * MARK_SLOT_BYTES)
-    files.sync(handle)
+    if sync:
+        files.sync(handle)

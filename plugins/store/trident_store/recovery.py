@@ -10,6 +10,7 @@ from trident_store.format import (
     MARK_NAME,
     Position,
     encode_frame,
+    is_spare,
     pad_frame,
     segment_name,
     segment_number,
@@ -23,10 +24,10 @@ from trident_store.tableset import TableCache, leftovers
 
 
 def recover(
-    files: FileSystem, folder: Path, sector_bytes: int, cache: TableCache
+    files: FileSystem, folder: Path, sector_bytes: int, cache: TableCache, minor: int = 0
 ) -> tuple[Survey, Position, int, int]:
     """Check everything, cut a torn tail off, make the rest durable, begin a new epoch; then remove what
-    nothing refers to.
+    nothing refers to. `minor`: what the store's format has to have from now on.
 
     Returns what was found, the end of the log, and the handles of the last segment and of the mark, which
     are the caller's to close. Raises StoreError when creation was interrupted, DamagedStoreError for damage;
@@ -63,7 +64,7 @@ def recover(
         files.sync(handle)
         files.sync_directory(folder)
         for slot in (found.mark.next_slot, 1 - found.mark.next_slot):
-            write_slot(files, durable, slot, found.store_id, end, found.mark.minor)
+            write_slot(files, durable, slot, found.store_id, end, found.mark.minor | minor)
         if any(finding.file == manifest_name(found.manifest.place[0]) for finding in found.findings):
             _renew_manifest(files, folder, found, end.epoch, sector_bytes)
         remove_leftovers(files, folder, found.manifest)
@@ -84,10 +85,10 @@ def _renew_manifest(files: FileSystem, folder: Path, found: Survey, epoch: int, 
 
 
 def remove_leftovers(files: FileSystem, folder: Path, state: Manifest) -> None:
-    """Remove tables, manifests and segments that the state in force does not need. The writer's part only:
-    a reader may have read an older state. Raises OSError."""
+    """Remove tables, manifests, segments and spare files that the state in force does not need. The writer's
+    part only: a reader may have read an older state. Raises OSError."""
     names = files.list_directory(folder)
-    for name in leftovers(names, state):
+    for name in (*leftovers(names, state), *filter(is_spare, names)):
         files.remove(folder / name)
     for number in sorted(n for n in map(segment_number, names) if n is not None):
         if number < state.log.segment:

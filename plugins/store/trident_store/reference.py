@@ -65,7 +65,6 @@ class ReferenceStore:
 
     _table: type[Table] = Table
     _snapshot: type[LogSnapshot] = LogSnapshot
-    _ahead_bytes = 0
     crash_options = staticmethod(crashoptions.reference)
 
     def __init__(
@@ -104,7 +103,7 @@ class ReferenceStore:
             if session is not None and self._view.session is not None:
                 require_same(session, self._view.session)
             return
-        self._writer = LogWriter(self._files, self.path, segment_bytes, sector_bytes, self._ahead_bytes)
+        self._writer = self._new_writer(segment_bytes, sector_bytes)
         try:
             if mode == "create":
                 self._session = self._create(session, store_id)
@@ -114,6 +113,9 @@ class ReferenceStore:
         except BaseException:
             self._writer.release()
             raise
+
+    def _new_writer(self, segment_bytes: int, sector_bytes: int) -> LogWriter:
+        return LogWriter(self._files, self.path, segment_bytes, sector_bytes)
 
     def _create(self, session: Session | None, store_id: bytes | None) -> Session:
         if session is None:

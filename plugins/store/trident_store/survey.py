@@ -3,9 +3,10 @@
 A place that does not check is a *torn tail* when it lies behind the mark, in the last segment, and its bytes
 are unreadable rather than contradictory: a crash explains it, and nothing there was acknowledged. Everything
 else is damage. When one slot of the mark does not check, nothing is a torn tail: a slot is written only while
-nothing else is, so a crash spoils the one or the other.
+nothing else is, so a crash spoils the one or the other. In a store whose mark may trail that does not hold;
+there nothing is a torn tail that stands before a settled frame: what that one saw was durable.
 
-When the mark says that there are tables (format 1.1), these come first; the walk begins where the manifest
+When the mark says that there are tables, these come first; the walk begins where the manifest
 says that the log goes on behind them.
 """
 
@@ -28,6 +29,8 @@ from trident_store.format import (
     MARK_NAME,
     RECORD_BYTES,
     SEGMENT_MAGIC,
+    TABLES,
+    TRAILING,
     Frame,
     FrameKind,
     Position,
@@ -76,14 +79,14 @@ def survey(
 def _state_now(files: FileSystem, folder: Path) -> tuple[int, tuple[int, int]]:
     """(minor version, place of the manifest's newest record)."""
     mark = read_mark(files, folder)
-    state = read_manifest(files, folder, mark.store_id) if mark.minor else Manifest()
+    state = read_manifest(files, folder, mark.store_id) if mark.minor & TABLES else Manifest()
     return mark.minor, state.place if isinstance(state, Manifest) else (0, 0)
 
 
 def _walk(files: FileSystem, folder: Path, payloads: bool, forget: bool, cache: TableCache) -> Survey:
     mark = read_mark(files, folder, forget=forget)
     tables = TableSet()
-    if mark.minor:
+    if mark.minor & TABLES:
         tables = look_at_tables(files, folder, mark.store_id, cache, every_byte=payloads)
     first = tables.manifest.log.segment
     found = sorted(n for n in map(segment_number, files.list_directory(folder)) if n is not None)
@@ -119,6 +122,7 @@ class _Walk:
         self.lost: Finding | None = None  # damage whose last ordinal the next readable header will tell
         self.mark_met = False
         self.events_met = False
+        self.trailing = bool(mark.minor & TRAILING)
         self.behind_tables(tables)
 
     def behind_tables(self, tables: TableSet) -> None:
@@ -213,9 +217,12 @@ class _Walk:
             try:
                 self.accept(self.frame(handle, size))
             except _BrokenError as broken:
-                if broken.torn and last and self.behind_mark() and self.tearable(handle, size):
-                    self.survey.tears.append(Tear(number, self.here.offset, size - self.here.offset))
-                    return
+                if broken.torn and last and self.behind_mark():
+                    if self.tearable(handle, size):
+                        self.survey.tears.append(Tear(number, self.here.offset, size - self.here.offset))
+                        return
+                    if self.written_meanwhile(handle, size):
+                        continue
                 if not self.skip(handle, size, broken):
                     return
 
@@ -227,6 +234,8 @@ class _Walk:
         )
         if frame is None:
             raise _BrokenError("a frame's header does not check", torn=True)
+        if self.trailing and frame.segment < here.segment:
+            raise _BrokenError("a frame of what the segment's file was before", torn=True)
         problem = contradiction(frame, here)
         if problem:
             raise _BrokenError(problem, torn=False)
@@ -288,27 +297,41 @@ class _Walk:
         self.here = Position(found.segment, found.offset, found.ordinal, before, found.epoch)
         return True
 
-    def next_frame(self, handle: int, start: int, size: int) -> Frame | None:
-        """The next frame of this segment whose header checks and says that it stands where it does."""
+    def next_frame(self, handle: int, start: int, size: int, *, settled: bool = False) -> Frame | None:
+        """The next frame (the next settled one) of this segment whose header checks and says that it stands
+        where it does."""
         magic = np.frombuffer(FRAME_MAGIC, "<u4")[0]
         for base in range(start, size, _WINDOW):
             block = read(self.files, handle, min(_WINDOW, size - base), base)
             rows = block[: len(block) // RECORD_BYTES * RECORD_BYTES].reshape(-1, RECORD_BYTES)
-            for row in np.flatnonzero(rows.view("<u4")[:, 0] == magic):
+            words = rows.view("<u4")
+            for row in np.flatnonzero((words[:, 0] == magic) & (words[:, 14] == self.here.segment)):
                 frame = decode_frame(self.survey.store_id, rows[row].tobytes())
                 place = (self.here.segment, base + int(row) * RECORD_BYTES)
-                if frame is not None and (frame.segment, frame.offset) == place:
+                if frame is None or (frame.segment, frame.offset) != place:
+                    continue
+                if frame.settled or not settled:
                     return frame
         return None
 
     # -- bookkeeping --
 
     def tearable(self, handle: int = -1, size: int = 0) -> bool:
-        """May the place that comes next be a torn tail, if it lies behind the mark? With a bad slot only when
-        there is nothing: zeros up to `size`, that were written ahead."""
+        """May the next place be a torn tail, if it lies behind the mark? Not before a settled frame. When the
+        mark does not trail and has a bad slot, only zeros up to `size` may: they were written ahead."""
+        if self.trailing and handle >= 0:
+            return self.next_frame(handle, self.here.offset + RECORD_BYTES, size, settled=True) is None
         if not self.survey.mark.bad_slots:
             return self.sound
         return self.sound and handle >= 0 and self.zeros(handle, size)
+
+    def written_meanwhile(self, handle: int, size: int) -> bool:
+        """Has a writer beside put a frame here, and settled ones behind it, since this place was read?"""
+        try:
+            self.accept(self.frame(handle, size))
+        except _BrokenError:
+            return False
+        return self.trailing
 
     def zeros(self, handle: int, size: int) -> bool:
         """Are there only zeros from here to the end of the segment?"""

@@ -9,29 +9,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trident_core.errors import StoreError, UsageError
+from trident_core.errors import StoreError
 from trident_core.session import Directory, Instrument
 from trident_store.filesystem import Buffer, FileSystem, write_all
 from trident_store.format import (
     LOCK_NAME,
     MARK_NAME,
-    MAX_FRAME_INSTRUMENTS,
-    MAX_PAYLOAD_BYTES,
     RECORD_BYTES,
     SEGMENT_MAGIC,
+    TRAILING,
     Frame,
     FrameKind,
     Position,
     crc32c,
     encode_frame,
-    encode_instruments,
     encode_position,
+    instrument_payloads,
     pad_frame,
     segment_name,
 )
 from trident_store.found import Extent, Survey
 from trident_store.mark import write_slot
 from trident_store.recovery import recover
+from trident_store.spares import Spares
 from trident_store.tableset import TableCache
 
 
@@ -58,12 +58,16 @@ class LogWriter:
 
     #: When syncs come after fewer bytes than this, zeros are written ahead, from this size of a segment on.
     EAGER_BYTES = 1 << 20
+    #: A mark that trails is synced, too, when so many bytes of the log are durable behind the one that is.
+    TRAILING_BYTES = 16 << 20
 
     def __init__(
-        self, files: FileSystem, folder: Path, segment_bytes: int, sector_bytes: int, ahead_bytes: int = 0
-    ) -> None:
+        self, files: FileSystem, folder: Path, segment_bytes: int, sector_bytes: int, *,
+        ahead_bytes: int = 0, trailing: bool = False, spares: int = 0,
+    ) -> None:  # fmt: skip
         self.store_id = b""
-        self.minor = 0  # of the format, in what is written: 1 when the store has tables
+        self.trailing = trailing  # a sync of the log is not followed by one of the mark
+        self.minor = TRAILING if trailing or spares else 0  # of the format, in what is written
         self.marked_minor = 0  # what both slots of the mark are known to say
         self.durable = Position()  # what the newest mark says
         self.recorded: dict[int, Instrument] = {}
@@ -79,8 +83,11 @@ class LogWriter:
         self._slot = 0
         self._mark_open = False  # a slot is being written; nothing else may be until it is durable
         self._ahead_bytes = ahead_bytes  # how far zeros are written ahead; 0: not at all
-        self._ahead = 0  # where the zeros end that were written behind the log in this segment
+        self._ahead = 0  # where the bytes end that the segment has behind the log
         self._eager = False  # syncs come often
+        self._settled = (0, 0)  # everything before this place is durable
+        self._marked = Position()  # the newest mark that is itself durable
+        self._spares = Spares(files, folder, spares, segment_bytes)
 
     # -- opening --
 
@@ -127,19 +134,23 @@ class LogWriter:
         self._mark = files.open(folder / MARK_NAME, write=True, create=True)
         self._handles.append(self._mark)
         for slot in (0, 1):
-            write_slot(files, self._mark, slot, store_id, self._log.end)
+            write_slot(files, self._mark, slot, store_id, self._log.end, self.minor)
         files.sync_directory(folder)
-        self.durable = self._log.end
+        self.durable = self._marked = self._log.end
+        self._settled = self._log.end.place
 
     def resume(self, cache: TableCache) -> Survey:
         """Lock and recover a store; return what was found. Raises StoreError, OSError."""
         self._handles.append(self._files.lock(self._folder / LOCK_NAME))
-        found, end, handle, self._mark = recover(self._files, self._folder, self.sector_bytes, cache)
+        found, end, handle, self._mark = recover(
+            self._files, self._folder, self.sector_bytes, cache, self.minor
+        )
         self._handles += [handle, self._mark]
-        self.store_id, self.minor = found.store_id, found.mark.minor
-        self.marked_minor = self.minor
+        self.store_id = found.store_id
+        self.minor = self.marked_minor = self.minor | found.mark.minor
         self._log = _Log(handle, end, tuple(found.extents[:-1]))
-        self.durable = end
+        self.durable = self._marked = end
+        self._settled = end.place
         self.recorded = dict(found.instruments)
         return found
 
@@ -187,7 +198,7 @@ class LogWriter:
         self._pending = None
 
     def sync(self) -> None:
-        """Make everything durable, then the mark that says so."""
+        """Make everything durable, then the mark that says so, unless it trails."""
         if self.sync_failure:
             raise StoreError(f"{self._folder} is read-only: {self.sync_failure}", hint="open it again")
         self.settle()
@@ -200,7 +211,21 @@ class LogWriter:
             self._eager = short and end.offset >= self.EAGER_BYTES
             with self._guard("a sync", sync=True):
                 self._files.sync(self._log.handle)
-                self._set_mark(self._log.end)
+                self._settled = end.place
+                near = end.segment == self._marked.segment
+                near = near and end.offset - self._marked.offset < self.TRAILING_BYTES
+                self._set_mark(end, trailing=self.trailing and near)
+
+    @property
+    def trails(self) -> bool:
+        """Is the durable mark behind what is durable?"""
+        return self._marked.place != self.durable.place
+
+    def sync_mark(self) -> None:
+        """Make the mark durable, too, if it trails. Raises StoreError."""
+        if self.trails and not self.sync_failure:
+            with self._guard("a sync", sync=True):
+                self._set_mark(self.durable)
 
     def _cut(self) -> None:
         """Take away what a failed write left: a crash that tears a slot of the mark must find no torn tail."""
@@ -220,25 +245,31 @@ class LogWriter:
 
     def upgrade(self, minor: int) -> None:
         """Have both slots of the mark say that a reader must know this minor version. Raises StoreError."""
-        self.minor = minor
+        self.minor |= minor
         self.sync()
         with self._guard("a sync", sync=True):
             for _ in (0, 1):
                 self._set_mark(self._log.end)
-        self.marked_minor = minor
+        self.marked_minor = self.minor
 
     def drop_sealed(self, before: int) -> None:
         """Forget the sealed segments below this number: tables have taken their place."""
         kept = tuple(extent for extent in self._log.sealed if extent.number >= before)
         self._log = self._log._replace(sealed=kept)
 
+    def retire(self, segment: Extent) -> None:
+        """Tables have taken the place of a segment: its file becomes a spare or goes. Raises OSError."""
+        self._spares.keep(segment)
+
     def finish(self) -> None:
         """Make everything durable, and the file as long as the log. Raises StoreError."""
         trimmed = self.trim()
         self.sync()
+        self.sync_mark()
         if trimmed:
             with self._guard("a sync", sync=True):
                 self._files.sync(self._log.handle)
+        self._spares.remove()
 
     def release(self) -> None:
         """Close all handles, the lock's too. Idempotent."""
@@ -283,7 +314,8 @@ class LogWriter:
             self._staging = np.empty(size, np.uint8)
         data = self._staging[:size]
         data[RECORD_BYTES:] = np.frombuffer(payload, np.uint8)
-        frame = frame._replace(payload_crc=crc32c(data[RECORD_BYTES:]))
+        settled = bool(self.minor & TRAILING) and (frame.segment, frame.offset) == self._settled
+        frame = frame._replace(payload_crc=crc32c(data[RECORD_BYTES:]), settled=settled)
         data[:RECORD_BYTES] = np.frombuffer(encode_frame(self.store_id, frame), np.uint8)
         self._pending = _Pending(data.data, frame.offset, frame.after(), instruments)
         self.settle()
@@ -318,14 +350,18 @@ class LogWriter:
         with self._guard("beginning a segment", sync=True):
             self._files.sync(old)
             self._set_mark(end)
-            self._log = self._new_segment(end.segment + 1, end, self.extents)
             self._ahead = 0
+            self._log = self._new_segment(end.segment + 1, end, self.extents)
+            self._settled = self._log.end.place
             self._handles.remove(old)
             self._files.close(old)
 
     def _new_segment(self, number: int, before: Position, sealed: tuple[Extent, ...]) -> _Log:
-        """Create a segment behind `before`; its header and its name are durable on return."""
-        handle = self._files.open(self._folder / segment_name(number), write=True, create=True)
+        """Create a segment behind `before`, of a spare file if there is one; its header and its name are
+        durable on return. What a spare holds behind the header is the end of the log wherever it is met."""
+        path = self._folder / segment_name(number)
+        spare = self._spares.take()
+        handle = self._files.open(spare or path, write=True, create=spare is None)
         self._handles.append(handle)
         start = before._replace(segment=number)
         data = encode_position(SEGMENT_MAGIC, self.store_id, start, self.minor)
@@ -336,13 +372,21 @@ class LogWriter:
             start = pad[0].after()
         write_all(self._files, handle, data, 0)
         self._files.sync(handle)
+        if spare is not None:
+            self._ahead = self._files.size(handle)
+            self._files.rename(spare, path)
         self._files.sync_directory(self._folder)
         return _Log(handle, start, sealed)
 
-    def _set_mark(self, end: Position) -> None:
-        self._mark_open = True
-        write_slot(self._files, self._mark, self._slot, self.store_id, end, self.minor)
-        self.durable, self._slot = end, 1 - self._slot
+    def _set_mark(self, end: Position, *, trailing: bool = False) -> None:
+        """Write a slot of the mark. `trailing`: without a sync. A crash may spoil this slot then; the other one
+        is durable, and stays as it is until this one is, too."""
+        self._mark_open = not trailing
+        write_slot(self._files, self._mark, self._slot, self.store_id, end, self.minor, sync=not trailing)
+        if trailing:
+            self.durable = end
+        else:
+            self.durable, self._marked, self._slot = end, end, 1 - self._slot
         self._mark_open = False
 
     @contextlib.contextmanager
@@ -359,23 +403,3 @@ class LogWriter:
                 f"{self._folder}: {self._write_failure}; the store has {self._log.end.ordinal} events",
                 hint="it is read-only now, what was acknowledged is safe; see to the disk and open it again",
             ) from error
-
-
-def instrument_payloads(new: list[Instrument]) -> Iterator[tuple[bytes, tuple[Instrument, ...]]]:
-    """Directory frames' payloads, none larger than the format allows. Raises UsageError."""
-    parts = [tuple(new[i : i + MAX_FRAME_INSTRUMENTS]) for i in range(0, len(new), MAX_FRAME_INSTRUMENTS)]
-    while parts:
-        part = parts.pop(0)
-        try:
-            payload = encode_instruments(part)
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"an instrument's details cannot be stored: {error}") from None
-        if len(payload) <= MAX_PAYLOAD_BYTES:
-            yield payload, part
-        elif len(part) > 1:
-            parts[:0] = [part[: len(part) // 2], part[len(part) // 2 :]]
-        else:
-            raise UsageError(
-                f"the details of {part[0].symbol!r} have more than {MAX_PAYLOAD_BYTES} bytes",
-                hint="details are for what a venue says of a symbol",
-            )

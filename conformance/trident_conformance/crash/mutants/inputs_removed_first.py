@@ -7,6 +7,7 @@ from trident_conformance.crash.trials import cut
 from trident_store.crashmodel import CrashFileSystem
 from trident_store.format import segment_name
 from trident_store.lsm.maintenance import Maintenance
+from trident_store.writer import LogWriter
 
 STORE = "lsm"
 TRIAL = cut("a30 s a16 s", per_point=8)
@@ -31,3 +32,4 @@ def plant(patch: Patch) -> None:
 
     published = patch.set(Maintenance, "_publish", publish)
     removed = patch.set(CrashFileSystem, "remove", remove)
+    patch.set(LogWriter, "retire", lambda self, segment: None)

@@ -24,8 +24,7 @@ from trident_store.blocks.format import MAX_BLOCK_EVENTS, End, encode_block
 from trident_store.blocks.mark import MARK_NAME, Mark, write_mark
 from trident_store.blocks.survey import Survey, open_view
 from trident_store.filesystem import FileSystem
-from trident_store.format import LOCK_NAME, FrameKind, encode_json
-from trident_store.writer import instrument_payloads
+from trident_store.format import LOCK_NAME, FrameKind, encode_json, instrument_payloads
 
 
 class State(NamedTuple):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 from trident_core.contracts import Pressure, Verification
 from trident_core.dtypes import Events
@@ -12,17 +13,20 @@ from trident_core.errors import StoreError, UsageError
 from trident_core.session import Session
 from trident_store import crashoptions
 from trident_store.filesystem import FileSystem
-from trident_store.format import MAX_FRAME_EVENTS, SECTOR_BYTES, Position
+from trident_store.format import MAX_FRAME_EVENTS, SECTOR_BYTES, TABLES, Position
 from trident_store.found import Extent
 from trident_store.lsm.background import Background
 from trident_store.lsm.commit import CommitClock, CommitPolicy
-from trident_store.lsm.layout import MINOR, Shape
+from trident_store.lsm.layout import Shape
 from trident_store.lsm.maintenance import Home, Maintenance, Settings
 from trident_store.lsm.snapshot import LsmSnapshot
 from trident_store.lsm.table_reader import LsmTable
 from trident_store.lsm.warm import exercise
 from trident_store.reference import SEGMENT_BYTES, ReferenceStore
 from trident_store.tables import Table
+from trident_store.writer import LogWriter
+
+MARKS: Final = ("trailing", "each")
 
 
 class LsmStore(ReferenceStore):
@@ -31,8 +35,10 @@ class LsmStore(ReferenceStore):
     Options, besides the reference's: `commit` ("never", "always", "group", "interval"), `commit_events`,
     `commit_bytes`, `commit_seconds`: when to sync without being asked (`CommitPolicy`). `tables`: whether
     sealed segments become tables; `fanout`, `table_events`, `compaction_bytes_per_s`, `shape`: how
-    (`Settings`). `background`: False does in the caller's thread, at the end of `append`, what a thread of
-    the store's own would do.
+    (`Settings`). `mark`: "trailing" saves one of two syncs, "each" does not (docs/store-format.md says what
+    it buys); `spare_segments`: up to so many files of segments that tables took the place of are kept, to be
+    written over, which is faster than growing a file. `background`: False does in the caller's thread, at the
+    end of `append`, what a thread of the store's own would do.
 
     Raises what the reference raises; UsageError for a wrong option.
     """
@@ -41,6 +47,7 @@ class LsmStore(ReferenceStore):
     _snapshot = LsmSnapshot
     crash_options = staticmethod(crashoptions.lsm)
     _ahead_bytes = 4 << 20  # zeros written ahead of the log while syncs come often
+    _mark_seconds = 1.0  # a mark that trails is durable after so long
 
     def __init__(
         self,
@@ -62,14 +69,22 @@ class LsmStore(ReferenceStore):
         table_events: int = 1 << 23,
         compaction_bytes_per_s: int = 0,
         shape: Shape | None = None,
+        mark: str = "trailing",
+        spare_segments: int = 2,
         background: bool = True,
     ) -> None:
+        if mark not in MARKS:
+            raise UsageError(f"no such way to keep the mark: {mark!r}", hint=", ".join(MARKS))
+        if not 0 <= spare_segments <= 64:
+            raise UsageError(f"spare_segments must be 0 to 64, not {spare_segments}")
+        self._mark, self._spare_segments = mark, spare_segments
         self._clock = CommitClock(CommitPolicy(commit, commit_events, commit_bytes, commit_seconds))
         settings = Settings(segment_bytes, fanout, table_events, compaction_bytes_per_s, shape or Shape())
         settings.check()
         self._lock = threading.RLock()  # of the writer's state; held while it writes
         self._maintenance: Maintenance | None = None
         self._shed = Pressure.NORMAL
+        self._mark_due: float | None = None  # when the mark, which trails, is to be synced
         self._timer = Background("trident-lsm-commit", self._commit_in_time) if background else None
         self._worker = Background("trident-lsm-tables", self._work) if background else None
         super().__init__(
@@ -113,6 +128,9 @@ class LsmStore(ReferenceStore):
         with self._lock:
             durable = super().sync()
             self._clock.waiting(0)
+            if self._mark_due is None and self._timer is not None and self._writer.trails:
+                self._mark_due = time.monotonic() + self._mark_seconds
+                self._timer.wake()
             return durable
 
     def snapshot(self) -> LsmSnapshot:
@@ -214,14 +232,26 @@ class LsmStore(ReferenceStore):
 
     def _commit_in_time(self) -> float | None:
         with self._lock:
-            if self._shed:
+            if self._shed or self._closed:
                 return None  # `shed` wakes this thread again
-            if self._clock.seconds_left() == 0 and not self._closed:
-                try:
+            try:
+                if self._clock.seconds_left() == 0:
                     self.sync()
-                except StoreError:
-                    return None
-            return self._clock.seconds_left()
+                if self._mark_due is not None and self._mark_due <= time.monotonic():
+                    self._mark_due = None
+                    self._writer.sync_mark()
+            except StoreError:
+                return None
+            waits = [self._clock.seconds_left()]
+            if self._mark_due is not None:
+                waits.append(max(self._mark_due - time.monotonic(), 0.0))
+            return min((wait for wait in waits if wait is not None), default=None)
+
+    def _new_writer(self, segment_bytes: int, sector_bytes: int) -> LogWriter:
+        return LogWriter(
+            self._files, self.path, segment_bytes, sector_bytes,
+            ahead_bytes=self._ahead_bytes, trailing=self._mark == "trailing", spares=self._spare_segments,
+        )  # fmt: skip
 
     def _work(self) -> float | None:
         if self._shed >= Pressure.SHED_INDEX:
@@ -236,7 +266,7 @@ class LsmStore(ReferenceStore):
 
     def _upgrade(self) -> None:
         with self._lock:
-            self._writer.upgrade(MINOR)
+            self._writer.upgrade(TABLES)
 
     def _install(self, tables: tuple[Table, ...], log: Position) -> None:
         with self._lock:

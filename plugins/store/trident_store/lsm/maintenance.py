@@ -2,7 +2,8 @@
 
 The order of the steps is the protocol (docs/store-format.md): a table and its name are durable before the
 manifest names it; the manifest is durable before anything is removed that it no longer names; and both marks
-say 1.1 before the first segment is removed. A step that is interrupted leaves the state before it in force.
+say that there are tables before the first segment is removed. A step that is interrupted leaves the state
+before it in force.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from trident_core.errors import StoreError, UsageError
 from trident_core.session import Instrument, Session
 from trident_store.checks import copy_of
 from trident_store.filesystem import FileSystem
-from trident_store.format import Position, encode_json, segment_name
+from trident_store.format import TABLES, Position, encode_json, segment_name
 from trident_store.found import Extent, damage
 from trident_store.logfiles import LogFiles
 from trident_store.lsm.compaction import merged
-from trident_store.lsm.layout import MAX_TABLE_EVENTS, MINOR, Section, Shape, file_number
+from trident_store.lsm.layout import MAX_TABLE_EVENTS, Section, Shape, file_number
 from trident_store.lsm.manifest import Entry, ManifestWriter
 from trident_store.lsm.memtable import load, next_batch, start_of
 from trident_store.lsm.table_writer import Meta, content_of, write_table
@@ -58,7 +59,7 @@ class Home(NamedTuple):
     state: Callable[[], tuple[tuple[Extent, ...], tuple[Table, ...], Position]]
     """The sealed segments, the tables, and where the log goes on behind them."""
     upgrade: Callable[[], None]
-    """Have both marks say 1.1. Raises StoreError."""
+    """Have both marks say that there are tables. Raises StoreError."""
     install: Callable[[tuple[Table, ...], Position], None]
     """Put these tables in force for new snapshots; forget the segments before the position's."""
 
@@ -123,6 +124,7 @@ class Maintenance:
         end = after._replace(segment=last.number, offset=last.end)
         part = self._log_files.part(self._writer.store_id, log, batch, end)
         found = load(part)
+        del part, behind  # so that the segments may be used again
         session_json = self._session_json(tables, found.instruments)
         meta = self._meta(0, log.ordinal, after, session_json)
         content = content_of(found.events, self.settings.shape)
@@ -130,7 +132,7 @@ class Maintenance:
         self.flushed_bytes += entry.nbytes
         self._publish((*tables, self._cache.open(self._writer.store_id, entry)), after)
         for extent in batch:
-            self._files.remove(self._folder / segment_name(extent.number))
+            self._writer.retire(extent)
         return True
 
     def _meta(self, level: int, first: int, log: Position, session_json: bytes) -> Meta:
@@ -191,7 +193,7 @@ class Maintenance:
             )  # fmt: skip
         entries = [table.entry for table in tables]
         self._manifest.publish(entries, log)
-        if self._writer.marked_minor < MINOR:
+        if not self._writer.marked_minor & TABLES:
             self._home.upgrade()
         self._home.install(tables, log)
         self._cache.keep(entries)
