@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,27 +28,11 @@ from trident_store.format import (
     segment_name,
 )
 from trident_store.found import Extent, Survey
+from trident_store.logstate import Log, Pending
 from trident_store.mark import write_slot
 from trident_store.recovery import recover
 from trident_store.spares import Spares
 from trident_store.tableset import TableCache
-
-
-class _Log(NamedTuple):
-    """Where the writer is. Replaced as a whole, so that an interrupt never leaves half a change."""
-
-    handle: int  # of the segment being written
-    end: Position
-    sealed: tuple[Extent, ...] = ()  # the segments before it
-
-
-class _Pending(NamedTuple):
-    """A frame that is being written. Writing it again changes nothing, so an interrupted write is redone."""
-
-    data: Buffer
-    offset: int
-    end: Position
-    instruments: tuple[Instrument, ...]
 
 
 class LogWriter:
@@ -76,7 +59,7 @@ class LogWriter:
         self._files, self._folder = files, folder
         self._segment_bytes, self.sector_bytes = segment_bytes, sector_bytes
         self._handles: list[int] = []
-        self._pending: _Pending | None = None
+        self._pending: Pending | None = None
         self._torn = False  # a write failed: part of it may stand behind the log
         self._staging = np.empty(0, np.uint8)  # the frame being written; the caller's array may change
         self._recorded_version = -1
@@ -148,7 +131,7 @@ class LogWriter:
         self._handles += [handle, self._mark]
         self.store_id = found.store_id
         self.minor = self.marked_minor = self.minor | found.mark.minor
-        self._log = _Log(handle, end, tuple(found.extents[:-1]))
+        self._log = Log(handle, end, tuple(found.extents[:-1]))
         self.durable = self._marked = end
         self._settled = end.place
         self.recorded = dict(found.instruments)
@@ -228,7 +211,7 @@ class LogWriter:
                 self._set_mark(self.durable)
 
     def _cut(self) -> None:
-        """Take away what a failed write left: a crash that tears a slot of the mark must find no torn tail."""
+        """Take away what a failed write left: a crash that tears a slot of a mark must find no torn tail."""
         with self._guard("cutting a segment", sync=True):
             self._files.truncate(self._log.handle, self._log.end.offset)
             self._files.sync(self._log.handle)
@@ -317,7 +300,7 @@ class LogWriter:
         settled = bool(self.minor & TRAILING) and (frame.segment, frame.offset) == self._settled
         frame = frame._replace(payload_crc=crc32c(data[RECORD_BYTES:]), settled=settled)
         data[:RECORD_BYTES] = np.frombuffer(encode_frame(self.store_id, frame), np.uint8)
-        self._pending = _Pending(data.data, frame.offset, frame.after(), instruments)
+        self._pending = Pending(data.data, frame.offset, frame.after(), instruments)
         self.settle()
         if self._eager and self._log.end.offset > self._ahead:
             self._write_ahead()
@@ -356,7 +339,7 @@ class LogWriter:
             self._handles.remove(old)
             self._files.close(old)
 
-    def _new_segment(self, number: int, before: Position, sealed: tuple[Extent, ...]) -> _Log:
+    def _new_segment(self, number: int, before: Position, sealed: tuple[Extent, ...]) -> Log:
         """Create a segment behind `before`, of a spare file if there is one; its header and its name are
         durable on return. What a spare holds behind the header is the end of the log wherever it is met."""
         path = self._folder / segment_name(number)
@@ -376,11 +359,11 @@ class LogWriter:
             self._ahead = self._files.size(handle)
             self._files.rename(spare, path)
         self._files.sync_directory(self._folder)
-        return _Log(handle, start, sealed)
+        return Log(handle, start, sealed)
 
     def _set_mark(self, end: Position, *, trailing: bool = False) -> None:
-        """Write a slot of the mark. `trailing`: without a sync. A crash may spoil this slot then; the other one
-        is durable, and stays as it is until this one is, too."""
+        """Write a slot of the mark. `trailing`: without a sync. A crash may then spoil it; the other one is
+        durable, and stays as it is until this one is, too."""
         self._mark_open = not trailing
         write_slot(self._files, self._mark, self._slot, self.store_id, end, self.minor, sync=not trailing)
         if trailing:
