@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json as jsonlib
 import sys
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trident_core.cli.output import number
 
 if TYPE_CHECKING:
-    from trident_core.contracts import Snapshot, Store
     from trident_core.dtypes import Events
+    from trident_core.follow import Step
     from trident_core.search import Search
     from trident_core.session import Session
 
@@ -45,18 +45,22 @@ class Followed:
         }  # fmt: skip
 
 
-def follow_search(
-    store: Store, path: Path, search: Callable[[Snapshot, tuple[int, int]], Search], *, by: str,
-    limit: int, show: Callable[[Events, Session], None] | None,
-) -> Followed:  # fmt: skip
-    """Search each step of the store, `show` what matches, until Ctrl-C or `limit` events (0: no limit).
-    Raises what `follow` and the search raise."""
-    from trident_core.follow import follow
+def over(seconds: float | None) -> Callable[[], bool]:
+    """Whether so many seconds are over, from now on; never, for None."""
+    end = None if seconds is None else time.monotonic() + seconds
+    return lambda: end is not None and time.monotonic() >= end
 
+
+def follow_search(
+    steps: Iterable[Step], search: Callable[[Step], Search], *, by: str, limit: int,
+    show: Callable[[Events, Session], None] | None,
+) -> Followed:  # fmt: skip
+    """Search each step of a store, `show` what matches, until Ctrl-C or `limit` events (0: no limit).
+    Raises what the steps and the search raise."""
     found = Followed(by)
     try:
-        for step in follow(store, path):
-            for events in search(step.snapshot, step.seq):
+        for step in steps:
+            for events in search(step):
                 part = events[: limit - found.count] if limit else events
                 found.note(part, step.snapshot.session)
                 if show is not None:

@@ -7,12 +7,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trident_core.cli import common
 from trident_core.cli import query_options as options
+from trident_core.cli.follow import follow_search, over, show_json, show_lines, tell
 from trident_core.cli.output import console, emit, number, progress, table
 from trident_core.cli.sequences import Wanted
 from trident_core.cli.sequences import follow as follow_sequences
@@ -20,9 +22,11 @@ from trident_core.cli.sequences import run as run_sequences
 from trident_core.contracts import Kind
 from trident_core.dtypes import EVENT, EventFlag
 from trident_core.errors import UsageError
+from trident_core.follow import Step
+from trident_core.follow import follow as follow_store
 from trident_core.plugins import registry
 from trident_core.session import format_price, format_time
-from trident_core.stores import select_store
+from trident_core.stores import reading, select_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,10 +86,12 @@ def query(
     """
     if by and (not count or match):
         raise UsageError("--by groups counts of events", hint="add --count" if not match else "")
-    if not match and (define or within or measure or all_rows or state or follow):
-        raise UsageError("--define, --within, --measure, --state and --follow belong to --match")
+    if not match and (define or within or measure or all_rows or state):
+        raise UsageError("--define, --within, --measure and --state belong to --match")
+    if sql is not None and follow:
+        raise UsageError("--sql asks of what is there", hint="--follow goes with patterns and with --match")
     if limit is None:
-        limit = 0 if json else DEFAULT_LIMIT
+        limit = 0 if json or follow else DEFAULT_LIMIT
     asked = Asked(
         store, store_engine, engine, sequence, _times(since, until), where, limit, json, explain,
         {"symbol": symbol, "mpid": mpid, "types": type_, "flags": flags},
@@ -108,6 +114,8 @@ def query(
             explain,
         )
         _sequences(asked, wanted, backtracking, follow, seconds)
+    elif follow:
+        _follow(asked, by or "type", count, seconds)
     else:
         _events(asked, by or "type" if count else "")
 
@@ -143,8 +151,11 @@ class Asked:
         made: Query = registry().select(Kind.QUERY, self.engine).load()()
         return made
 
-    def search(self, snapshot: Snapshot, *, after: int = 0, limit: int = 0, told: bool = True) -> Search:
-        """The events that the options leave; only those whose seq is greater than `after`."""
+    def search(
+        self, snapshot: Snapshot, *, after: int = 0, upto: int | None = None, limit: int = 0,
+        told: bool = True,
+    ) -> Search:  # fmt: skip
+        """The events that the options leave; only those whose seq is greater than `after`, up to `upto`."""
         from trident_core.search import find
 
         texts = self.texts()
@@ -152,7 +163,7 @@ class Asked:
         if self.where is not None:
             where = self.sequences().predicate(self.where, snapshot.session, texts=texts)
         search = find(
-            snapshot, texts, where=where, ts=self.ts, limit=limit, seq=(after + 1 if after else None, None),
+            snapshot, texts, where=where, ts=self.ts, limit=limit, seq=(after + 1 if after else None, upto),
             **self.patterns,
         )  # fmt: skip
         for note in search.notes if told else ():
@@ -179,6 +190,27 @@ def _events(asked: Asked, by: str) -> None:
             _print_events(rows, asked.limit)
 
 
+def _follow(asked: Asked, by: str, count: bool, seconds: float | None) -> None:
+    """Single events as they become durable; when it is over, the counts."""
+    lines = show_json if asked.json else show_lines
+
+    def show(events: Events, session: Session) -> None:
+        lines(event_rows(events, session))
+
+    def search(step: Step) -> Search:
+        return asked.search(step.snapshot, after=step.seq[0] - 1, upto=step.seq[1], told=False)
+
+    with reading(asked.store, asked.store_engine) as (made_store, _):
+        steps = follow_store(made_store, asked.store, stop=over(seconds))
+        found = follow_search(steps, search, by=by, limit=asked.limit, show=None if count else show)
+    if count and asked.json:
+        print(jsonlib.dumps(found.to_json()))
+    elif count:
+        _print_counts(dict(found.groups.most_common()), by, as_json=False)
+    else:
+        tell(found)
+
+
 def _sequences(asked: Asked, wanted: Wanted, backtracking: bool, follow: bool, seconds: float | None) -> None:
     engine = asked.sequences("reference" if backtracking else None)
     with asked.opened() as snapshot:
@@ -196,12 +228,14 @@ def _sequences(asked: Asked, wanted: Wanted, backtracking: bool, follow: bool, s
     if wanted.state is not None and wanted.state.exists():
         search.load(wanted.state)
 
-    def new(after: int) -> Iterator[Events]:
-        with asked.opened() as snapshot:
-            if snapshot.last_seq > after:
-                yield from asked.search(snapshot, after=after, told=False)
+    with reading(asked.store, asked.store_engine) as (made_store, _):
+        steps = follow_store(made_store, asked.store, after=search.last_seq, stop=over(seconds))
 
-    follow_sequences(wanted, search, new, until=seconds)
+        def new(after: int) -> Iterator[Events]:
+            for step in islice(steps, 1):
+                yield from asked.search(step.snapshot, after=after, upto=step.seq[1], told=False)
+
+        follow_sequences(wanted, search, new, until=seconds)
 
 
 def _sql(asked: Asked, text: str, backtracking: bool, steps: int) -> None:
