@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from trident_core.benchmarks.latency import Latency, bench_latency
+from trident_core.benchmarks.line import LineResult, bench_line
 from trident_core.benchmarks.parts import bench_parse, bench_query, bench_ring
 from trident_core.benchmarks.setting import Setting, SimulatedDay
 from trident_core.benchmarks.stores import bench_store
@@ -19,7 +20,7 @@ from trident_core.benchmarks.whole import bench_book, bench_convert
 from trident_core.contracts import Kind
 from trident_core.measure import Comparison
 
-Result = Comparison | Latency
+Result = Comparison | Latency | LineResult
 
 #: name -> benchmark. `trident bench all` runs them in this order.
 BENCHMARKS: Final[Mapping[str, Callable[[Setting], Sequence[Result]]]] = {
@@ -30,6 +31,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Setting], Sequence[Result]]]] = {
     "store": bench_store,
     "query": bench_query,
     "ring": bench_ring,
+    "line": bench_line,
 }
 
 
