@@ -13,14 +13,16 @@ from typing import Final
 
 from trident_core.benchmarks.latency import Latency, bench_latency
 from trident_core.benchmarks.line import LineResult, bench_line
-from trident_core.benchmarks.parts import bench_parse, bench_query, bench_ring
+from trident_core.benchmarks.matrix import Matrix
+from trident_core.benchmarks.parts import bench_parse, bench_ring
+from trident_core.benchmarks.query import bench_query
 from trident_core.benchmarks.setting import Setting, SimulatedDay
 from trident_core.benchmarks.stores import bench_store
 from trident_core.benchmarks.whole import bench_book, bench_convert
 from trident_core.contracts import Kind
 from trident_core.measure import Comparison
 
-Result = Comparison | Latency | LineResult
+Result = Comparison | Latency | LineResult | Matrix
 
 #: name -> benchmark. `trident bench all` runs them in this order.
 BENCHMARKS: Final[Mapping[str, Callable[[Setting], Sequence[Result]]]] = {

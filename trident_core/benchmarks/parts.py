@@ -1,15 +1,12 @@
-"""Benchmarks of single stages: the parser, the query engine, the ring."""
+"""Benchmarks of single stages: the parser, the ring."""
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trident_core.benchmarks.setting import BATCH, Setting
 from trident_core.contracts import Kind, Status
@@ -42,27 +39,6 @@ def bench_parse(setting: Setting) -> list[Comparison]:
             rounds=setting.rounds,
         )
     ]  # fmt: skip
-
-
-def bench_query(setting: Setting) -> list[Comparison]:
-    """A pattern over a column of symbols, against Python's re on the same values."""
-    events = setting.events
-    symbols = {instrument.locate: instrument.symbol for instrument in setting.session.directory}
-    longest = max(map(len, symbols.values()))
-    by_locate = np.zeros(max(symbols) + 1, f"S{longest}")
-    for locate, symbol in symbols.items():
-        by_locate[locate] = symbol.encode()
-    column: NDArray[Any] = by_locate[events["locate"]]
-    pattern = "^[A-C].*[XYZ]$"
-    name, factory = setting.engine(Kind.QUERY)
-    program = factory().compile(pattern)
-    compiled = re.compile(pattern.encode())
-    runs: dict[str, Callable[[], object]] = {
-        name: lambda: program.match(column),
-        "python re": lambda: [compiled.search(value) is not None for value in column.tolist()],
-    }
-    title, day = "query (symbol pattern)", setting.day.describe()
-    return [compare(title, runs, day, unit="values", units=len(column), rounds=setting.rounds)]
 
 
 def bench_ring(setting: Setting) -> list[Comparison]:

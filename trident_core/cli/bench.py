@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from trident_core.cli import common
 from trident_core.cli.output import console, emit, number, table
 from trident_core.contracts import Kind
 from trident_core.errors import UsageError
 
-from trident_core.cli import common
-
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from trident_core.benchmarks import Result
     from trident_core.benchmarks.latency import Latency
     from trident_core.benchmarks.setting import SimulatedDay
     from trident_core.measure import Comparison, Percentiles
-
-    from trident_core.benchmarks import Result
 
 _NAMES = "parse, book, latency, convert, store, query, ring, line or all."
 _DAYS = "quick (200,000 messages, 200 symbols), narrow (1 M, 200), wide (10 M, 8,900), or several by comma."
@@ -82,7 +82,9 @@ def _simulated(chosen: str, messages: int | None, symbols: int | None) -> Iterat
 
 def _render(out: Console, results: list[Result]) -> None:
     from trident_core.benchmarks.line import LineResult
+    from trident_core.benchmarks.matrix import Matrix
     from trident_core.cli.bench_line import render_line_result
+    from trident_core.cli.bench_matrix import render_matrix
     from trident_core.measure import Comparison
 
     for result in results:
@@ -90,6 +92,8 @@ def _render(out: Console, results: list[Result]) -> None:
             _render_comparison(out, result)
         elif isinstance(result, LineResult):
             render_line_result(out, result)
+        elif isinstance(result, Matrix):
+            render_matrix(out, result)
         else:
             _render_latency(out, result)
     out.print(

@@ -195,3 +195,20 @@ def test_a_column_of_another_type_is_refused(llvm: LlvmQuery) -> None:
     for column in (np.zeros(3), np.zeros((2, 2, 2), np.uint8), ["A"], np.array(["A"])):
         with pytest.raises(UsageError, match="a column is"):
             program.match(column)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+def test_codes_of_a_dictionary(dtype: Any, llvm: LlvmQuery) -> None:
+    """Each code as its value; a code behind the last value does not match, whatever the pattern."""
+    values = rows(200, 8, 3)
+    for count in (0, 1, 7, 8, 9, 100):
+        codes = np.random.default_rng(count).integers(0, 256, count).astype(dtype)
+        for pattern in ("A.*B", ""):
+            program = llvm.compile(pattern)
+            want = np.append(program.match(values), np.zeros(56, np.bool_))[codes]
+            assert program.match_codes(codes, values).tolist() == want.tolist()
+            assert program.count_codes(codes, values) == want.sum()
+    far = np.array([2**32 - 1, 200, 199], np.uint32)
+    assert llvm.compile("").match_codes(far, values).tolist() == [False, False, True]
+    with pytest.raises(UsageError, match="codes are"):
+        llvm.compile("A").match_codes(np.zeros(3, np.int64), values)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from trident_core.errors import UsageError
 from trident_query.limits import LimitError
 from trident_query.llvm.code import RefusedError
+from trident_query.llvm.codes import look_up
 from trident_query.llvm.columns import Columns, Layout, layout_of
 from trident_query.llvm.host import Host, host
 from trident_query.llvm.texts import Bytes, TextScan
@@ -74,6 +75,19 @@ class LlvmProgram:
         if self._match(layout, bits, None) is None:
             return np.packbits(self._other_match(column), bitorder="little")
         return bits
+
+    def match_codes(self, codes: NDArray[Any], values: NDArray[Any]) -> NDArray[np.bool_]:
+        """bool[n]: `match(values)[codes]`, codes u8, u16 or u32 [n]; a code without a value does not match.
+
+        So a dictionary-coded column (symbols by locate) is answered without looking at its bytes.
+        """
+        answers = np.empty(len(codes), np.bool_)
+        look_up(codes, self.match(values), self.host, answers)
+        return answers
+
+    def count_codes(self, codes: NDArray[Any], values: NDArray[Any]) -> int:
+        """How many codes have a value that matches."""
+        return look_up(codes, self.match(values), self.host)
 
     def _match(
         self, layout: Layout, bits: NDArray[np.uint8] | None, bools: NDArray[np.bool_] | None

@@ -19,7 +19,7 @@ import llvmlite.binding as llvm
 #: Libraries of one LLJIT session.
 LIBRARIES_MAX: Final = 128
 
-_lock: Final = threading.RLock()  # a library may be collected while another is linked
+_lock: Final = threading.Lock()
 _numbers: Final = itertools.count()
 
 
@@ -36,10 +36,11 @@ class _Session:
 
     @classmethod
     def with_room(cls) -> _Session:
-        if cls.current is None or cls.current.libraries >= LIBRARIES_MAX:
-            cls.current = cls()
-        cls.current.libraries += 1
-        return cls.current
+        with _lock:
+            if cls.current is None or cls.current.libraries >= LIBRARIES_MAX:
+                cls.current = cls()
+            cls.current.libraries += 1
+            return cls.current
 
 
 class Library:
@@ -52,10 +53,9 @@ class Library:
         builder = llvm.JITLibraryBuilder().add_object_img(code)
         for name in names:
             builder.export_symbol(name)
-        with _lock:
-            session = _Session.with_room()
-            # Library names cannot be used twice in a session.
-            tracker = builder.link(session.jit, f"trident-{next(_numbers)}")
+        session = _Session.with_room()
+        # Library names cannot be used twice in a session.
+        tracker = builder.link(session.jit, f"trident-{next(_numbers)}")
         self._addresses = {name: tracker[name] for name in names}
         self._unload = weakref.finalize(self, _unload, tracker, session)
         self._unload.atexit = False  # the process goes, and its memory with it
@@ -71,6 +71,8 @@ class Library:
 
 
 def _unload(tracker: Any, session: _Session) -> None:
-    """Unmap a library; its session is referred to until that is done."""
-    with _lock:
-        tracker.close()
+    """Unmap a library; its session is referred to until that is done.
+
+    May be called by the garbage collector, anywhere: takes no lock but llvmlite's own, which guards LLVM.
+    """
+    tracker.close()
