@@ -17,7 +17,7 @@ DEFAULTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.PARSER: ("numba", "reference"),
     Kind.BOOK: ("numba", "reference"),
     Kind.STORE: ("lsm", "reference"),
-    Kind.QUERY: ("llvm", "numba", "reference"),
+    Kind.QUERY: ("auto", "llvm", "dfa", "reference"),
 }
 
 CONFIG_FILE: Final = "trident.toml"

@@ -26,3 +26,14 @@ def warm_tables(engine: Any) -> None:
         program_set = engine.compile_set(patterns)
         for column in columns():
             program_set.match_set(column)
+
+
+def warm_bits(engine: Any) -> None:
+    """The kernels of the engine `glushkov`: one word and several, fields and texts."""
+    for pattern in ("[AB]C", "[AB]{70}C"):
+        program = engine.compile(pattern)
+        for column in columns():
+            program.match(column)
+        program.spans(b"AC")
+        program.ends(b"AC")
+        engine.compile(pattern, first=True).spans(b"AC")

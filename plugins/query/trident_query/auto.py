@@ -1,0 +1,198 @@
+"""The query engine `auto`: another engine for each question, chosen by rules that `explain` tells.
+
+Rules, in order, for each kind of question (a column, spans, ends, a set), the first engine that takes the
+pattern within the limits below:
+
+1. `llvm`, where it is installed and the input is large enough to pay for making machine code.
+2. `dfa`, within `TABLE_LIMITS`: smaller than the engine's own, because past them `glushkov` is faster made.
+3. `glushkov`, up to 1,024 positions.
+4. `reference`, which takes every pattern of the dialect.
+
+A refusal on the way is not hidden: `explain` has it, with its cap, under "refused".
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trident_core.contracts import Capability, EngineSpec
+from trident_core.errors import PluginError
+from trident_query.column import check_column
+from trident_query.limits import LimitError, Limits
+from trident_query.program import Explanation, Question, check_set, text_of
+
+TABLE_LIMITS: Final = Limits(states=10_000, table_bytes=16 << 20, seconds=2.0)
+#: From so many values on, a column pays for machine code: 10 to 100 ms at 3 to 4 ns saved for a value.
+LLVM_VALUES_MIN: Final = 8_000_000
+#: From so many bytes on, a text does.
+LLVM_TEXT_BYTES_MIN: Final = 32 << 20
+ORDER: Final = ("llvm", "dfa", "glushkov", "reference")
+
+
+@cache
+def _specs() -> dict[str, EngineSpec]:
+    """The engines of this package that can be used here."""
+    from trident_query.plugin import trident_register_queries
+
+    found = {spec.name: spec for spec in trident_register_queries()}
+    return {
+        name: found[name]
+        for name in ORDER
+        if name in found and all(importlib.util.find_spec(module) for module in found[name].requires)
+    }
+
+
+@cache
+def _engine(name: str) -> Any:
+    """An engine, made once. None, and never asked again, where it cannot be loaded on this machine."""
+    if name == "dfa":
+        from trident_query.table_engine import TableQuery
+
+        engine = TableQuery()
+        engine.limits = TABLE_LIMITS
+        return engine
+    try:
+        return _specs()[name].load()()
+    except PluginError:
+        return None
+
+
+class AutoProgram:
+    """A pattern, and a program of another engine for each kind of question. Capabilities SPANS, FIRST, ENDS.
+
+    Not for use by several threads at once.
+    """
+
+    def __init__(self, question: Question) -> None:
+        self.question, self.pattern = question, question.pattern
+        self.programs: dict[str, Any] = {}
+        self.refused: dict[str, str] = {}
+        self.chosen: dict[str, str] = {}  # kind of question -> engine and why
+
+    def match(self, column: NDArray[Any]) -> NDArray[np.bool_]:
+        """bool[n]: does the pattern occur in each value? Raises UsageError for another type of column."""
+        check_column(column)
+        many = len(column) >= LLVM_VALUES_MIN
+        found: NDArray[np.bool_] = self._ask("column", many, lambda program: program.match(column))
+        return found
+
+    def spans(self, data: bytes, limit: int = 0) -> list[tuple[int, int]]:
+        """Spans as the contract says. Raises UsageError for a negative limit or data that is not bytes."""
+        text = text_of(data, limit)
+        found: list[tuple[int, int]] = self._ask(
+            "spans", len(text) >= LLVM_TEXT_BYTES_MIN, lambda program: program.spans(text, limit)
+        )
+        return found
+
+    def ends(self, data: bytes, limit: int = 0) -> list[int]:
+        """Every position at which some match ends, ascending; errors as for `spans`."""
+        text = text_of(data, limit)
+        found: list[int] = self._ask(
+            "ends", len(text) >= LLVM_TEXT_BYTES_MIN, lambda program: program.ends(text, limit)
+        )
+        return found
+
+    def _ask(self, what: str, large: bool, ask: Callable[[Any], Any]) -> Any:
+        for name in _specs():
+            if (name == "llvm" and not large) or f"{name} {what}" in self.refused:
+                continue
+            if _engine(name) is None:
+                continue
+            try:
+                answer = ask(self._program(name))
+            except LimitError as error:
+                self.refused[f"{name} {what}"] = error.message
+                continue
+            self.chosen[what] = f"{name}: {_why(name, large)}"
+            return answer
+        raise AssertionError("the reference takes every pattern")
+
+    def _program(self, name: str) -> Any:
+        if name not in self.programs:
+            q = self.question
+            self.programs[name] = _engine(name).compile(
+                q.pattern, flags=q.flags, full=q.full, raw=q.raw, first=q.first
+            )
+        return self.programs[name]
+
+    def explain(self) -> Explanation:
+        """Which engine answers what, why, what was refused on the way, and what each compiled.
+
+        Before anything was asked: what would answer a small column.
+        """
+        if not self.chosen:
+            self.match(np.zeros(1, "S8"))
+        used = {choice.partition(":")[0] for choice in self.chosen.values()}
+        return {
+            "engine": "auto",
+            **self.question.explain(),
+            "why": dict(self.chosen),
+            "refused": dict(self.refused),
+            "programs": [self.programs[name].explain() for name in ORDER if name in used],
+        }
+
+
+def _why(name: str, large: bool) -> str:
+    if name == "llvm":
+        return "the input is large enough to pay for machine code"
+    size = "" if large else ", too little input to pay for machine code"
+    return {
+        "dfa": f"a table within the caps{size}",
+        "glushkov": "a DFA would pass a cap, the positions do not",
+        "reference": "too large for every compiled form",
+    }.get(name, "")
+
+
+class AutoSet:
+    """Up to 64 patterns by the engine that takes them all. Capability SETS."""
+
+    def __init__(self, patterns: Sequence[str], *, flags: str, full: bool, raw: bool) -> None:
+        self.patterns = tuple(check_set(patterns))
+        self.refused: dict[str, str] = {}
+        for name, spec in _specs().items():
+            if Capability.SETS not in spec.capabilities or _engine(name) is None:
+                continue
+            try:
+                self.program = _engine(name).compile_set(self.patterns, flags=flags, full=full, raw=raw)
+                self.name = name
+                return
+            except LimitError as error:
+                self.refused[name] = error.message
+        raise AssertionError("the reference takes every pattern")
+
+    def match_set(self, column: NDArray[Any]) -> NDArray[np.uint64]:
+        """u64[n]: bit i says whether pattern i occurs in the value."""
+        masks: NDArray[np.uint64] = self.program.match_set(column)
+        return masks
+
+    def explain(self) -> Explanation:
+        """Which engine took the set, and what the others said."""
+        return {
+            "engine": "auto",
+            "why": {"set": f"{self.name}: {_why(self.name, True)}"},
+            "refused": dict(self.refused),
+            "programs": [self.program.explain()],
+        }
+
+
+class AutoQuery:
+    """Patterns -> programs (`trident_core.contracts.Query`)."""
+
+    def compile(
+        self, pattern: str, *, flags: str = "", full: bool = False, raw: bool = False, first: bool = False
+    ) -> AutoProgram:
+        """Parse; what runs is compiled when something is asked. Raises PatternError outside the dialect and
+        past its caps, UsageError for a flag."""
+        return AutoProgram(Question(pattern, flags, full, raw, first))
+
+    def compile_set(
+        self, patterns: Sequence[str], *, flags: str = "", full: bool = False, raw: bool = False
+    ) -> AutoSet:
+        """Compile up to 64 patterns. Raises as `compile` does."""
+        return AutoSet(patterns, flags=flags, full=full, raw=raw)
