@@ -17,6 +17,7 @@ DEFAULTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.PARSER: ("numba", "reference"),
     Kind.BOOK: ("numba", "reference"),
     Kind.STORE: ("lsm", "reference"),
+    Kind.SEQUENCE: ("numba", "reference"),
     Kind.QUERY: ("auto", "llvm", "dfa", "reference"),
 }
 

@@ -17,6 +17,7 @@ Tops = NDArray[Any]  # of TOP
 Effects = NDArray[Any]  # of EFFECT
 Levels = NDArray[Any]  # of LEVEL
 Orders = NDArray[Any]  # of ORDER
+Matched = NDArray[Any]  # of MATCHED
 Frames = NDArray[np.uint8]
 
 #: One message of a feed, of any type: a cache line, the unit of the ring and of the store.
@@ -83,6 +84,19 @@ ORDER: Final = np.dtype(
 #: The canonical row of the book's digest, packed: 29 bytes.
 DIGEST_ROW: Final = np.dtype(
     [("locate", "<u4"), ("side", "u1"), ("price", "<i8"), ("ref", "<u8"), ("qty", "<u8")]
+)
+
+
+#: One match of a row pattern: its partition's key (see `SequenceSearch.value`), seq of first and last event,
+#: time of its last; `rows` is 0 for an empty match, which then stands at its first event.
+MATCHED: Final = np.dtype(
+    {
+        "names": ["key", "first", "last", "last_ts", "rows"],
+        "formats": ["<i8", "<u8", "<u8", "<u8", "u1"],
+        "offsets": [0, 8, 16, 24, 32],
+        "itemsize": 40,
+    },
+    align=True,
 )
 
 

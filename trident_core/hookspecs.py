@@ -48,6 +48,12 @@ def trident_register_queries() -> Sequence[EngineSpec]:
 
 
 @hookspec
+def trident_register_sequences() -> Sequence[EngineSpec]:
+    """Sequence engines: conditions and row patterns -> searches over events."""
+    return ()
+
+
+@hookspec
 def trident_register_commands() -> Sequence[CommandSpec]:
     """Commands: new subcommands of `trident`."""
     return ()

@@ -36,6 +36,7 @@ _HOOKS: Final = {
     Kind.BOOK: "trident_register_books",
     Kind.STORE: "trident_register_stores",
     Kind.QUERY: "trident_register_queries",
+    Kind.SEQUENCE: "trident_register_sequences",
     Kind.COMMAND: "trident_register_commands",
 }
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")

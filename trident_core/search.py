@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_core.contracts import Program, Query, Snapshot
+from trident_core.contracts import Predicate, Program, Query, Snapshot
 from trident_core.dtypes import Events
 from trident_core.errors import UsageError
 
@@ -55,6 +55,7 @@ class Search:
     locates: NDArray[np.uint32] | None = None
     types: bytes | None = None
     mpid: Program | None = None
+    where: Predicate | None = None
     seq: Range = (None, None)
     ts: Range = (None, None)
     limit: int = 0
@@ -78,6 +79,8 @@ class Search:
         )
         for events in scan:
             matching = events if self.mpid is None else events[self.mpid.match(_mpids(events))]
+            if self.where is not None and len(matching):
+                matching = matching[self.where.match(matching)]
             if len(matching):
                 yield matching
 
@@ -117,6 +120,7 @@ def find(
     symbol: str | None = None,
     mpid: str | None = None,
     types: str | None = None,
+    where: Predicate | None = None,
     flags: str = "",
     full: bool = False,
     seq: Range = (None, None),
@@ -129,8 +133,8 @@ def find(
     `symbol` runs on the symbols of the session's directory, so events without a symbol (locate 0) never match
     it. `types` runs on the type letter, `mpid` on the attribution of F and the participant of L events; no
     other type has one. `flags` and `full` go for all three patterns. `seq` and `ts` are closed ranges, None
-    is open. Raises PatternError for a pattern outside the dialect, UsageError for a bad limit, batch or
-    range.
+    is open. `where`: a predicate more, which narrows the scan by its bounds. Raises PatternError for a
+    pattern outside the dialect, UsageError for a bad limit, batch or range.
     """
     if limit < 0:
         raise UsageError(f"a limit of {limit} events", hint="0 means all")
@@ -157,7 +161,33 @@ def find(
         search.types = bytes(letter for letter in MPID_TYPES if letter in wanted)
         if wanted and not search.types:
             search.notes.append("only F and L events carry an MPID, and the type criterion leaves neither")
+    if where is not None:
+        _push_down(search, where)
     return search
+
+
+def _push_down(search: Search, where: Predicate) -> None:
+    """What the predicate demands narrows the scan; the predicate itself is asked of what is left."""
+    search.where, bounds = where, where.bounds
+    if bounds.impossible:
+        search.notes.append(f"no event can satisfy {where.text!r}")
+        search.types = b""
+        return
+    search.seq, search.ts = _meet(search.seq, bounds.seq), _meet(search.ts, bounds.ts)
+    types, locates = bounds.scan_types(), bounds.scan_locates()
+    if types is not None:
+        search.types = (
+            types if search.types is None else bytes(each for each in types if each in search.types)
+        )
+    if locates is not None:
+        known = locates if search.locates is None else np.intersect1d(search.locates, locates)
+        search.locates = known.astype(np.uint32)
+
+
+def _meet(bounds: Range, more: tuple[int, int]) -> Range:
+    low, high = bounds
+    low = more[0] if low is None else max(low, more[0])
+    return low or None, more[1] if high is None else min(high, more[1])
 
 
 def _check_range(name: str, bounds: Range) -> None:

@@ -23,6 +23,7 @@ FeedName = Annotated[
 ParserName = Annotated[str | None, typer.Option("--parser", help="Parser engine.")]
 BookName = Annotated[str | None, typer.Option("--book", help="Book engine.")]
 StoreName = Annotated[str | None, typer.Option("--store", help="Store engine.")]
+SequenceName = Annotated[str | None, typer.Option("--sequence", help="Engine of --where and --match.")]
 QueryName = Annotated[str | None, typer.Option("--query", help="Query engine.")]
 Date = Annotated[
     str | None,

@@ -61,10 +61,10 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
             continue
         if isinstance(factory, Warmable):
             yield f"store {spec.name}", factory.warm_up
-    for kind in (Kind.PARSER, Kind.BOOK, Kind.QUERY):  # feeds compile nothing
+    for kind in (Kind.PARSER, Kind.BOOK, Kind.QUERY, Kind.SEQUENCE):  # feeds compile nothing
         for spec in registry().engines(kind):
             try:
-                engine = spec.load()(*(() if kind is Kind.QUERY else (Session(),)))
+                engine = spec.load()(*(() if kind in (Kind.QUERY, Kind.SEQUENCE) else (Session(),)))
             except PluginError:
                 continue  # `trident plugins` and `trident doctor` report it
             if isinstance(engine, Warmable):

@@ -60,3 +60,22 @@ def trident_register_queries() -> list[EngineSpec]:
             requires=("numba",),
         ),
     ]
+
+
+@hookimpl
+def trident_register_sequences() -> list[EngineSpec]:
+    return [
+        EngineSpec(
+            kind=Kind.SEQUENCE,
+            name="reference",
+            factory="trident_query.sequence.engines:ReferenceSequences",
+            summary="Conditions one event at a time, row patterns by backtracking: the law",
+        ),
+        EngineSpec(
+            kind=Kind.SEQUENCE,
+            name="numba",
+            factory="trident_query.sequence.engines:NumbaSequences",
+            summary="A register machine for conditions, one automaton for all starts: linear, streaming",
+            requires=("numba",),
+        ),
+    ]

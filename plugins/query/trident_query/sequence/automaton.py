@@ -266,7 +266,8 @@ def label(threads: Threads, rows: Sequence[int], *, first: bool, last: bool) -> 
     last.
 
     `first`, `last`: does the match begin, end with its partition? Backwards, which threads can still reach
-    the end; then forwards the first that can. Linear in rows times instructions.
+    the end; then forwards the first that can. Empty if there is no such way. Linear in rows times
+    instructions.
     """
     n = len(rows)
     waiting = [where for where, step in enumerate(threads.program) if isinstance(step, TakeRow)]
@@ -281,7 +282,9 @@ def label(threads: Threads, rows: Sequence[int], *, first: bool, last: bool) -> 
     taken: list[int] = []
     targets = threads.closure(0, start=first)
     for at in range(n):
-        where = next(target for target in targets if target in alive[at])
+        where = next((target for target in targets if target in alive[at]), -1)
+        if where < 0:
+            return []
         taken.append(where)
         targets = threads.closure(where + 1)
     return taken

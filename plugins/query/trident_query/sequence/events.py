@@ -11,23 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trident_core.contracts import Query
-from trident_core.dtypes import Events
+from trident_core.dtypes import MATCHED, Events, Matched
 from trident_core.errors import UsageError
 from trident_core.session import Session
 from trident_query.reference import ReferenceQuery
 from trident_query.sequence.absence import AbsenceFilter
-from trident_query.sequence.automaton import Threads
-from trident_query.sequence.code import compile_pattern
+from trident_query.sequence.automaton import Threads, label
+from trident_query.sequence.code import TakeRow, compile_pattern
 from trident_query.sequence.keys import keys_for
+from trident_query.sequence.measures import Scope
 from trident_query.sequence.native import is_local, strip_own
 from trident_query.sequence.passes import Alphabet, Matches, Pass, WithinPass, grow
-from trident_query.sequence.question import Question, SequenceError, Skip
+from trident_query.sequence.question import Question, Rows, SequenceError, Skip
+from trident_query.sequence.reference import EventRow, Match
 from trident_query.where.fields import Checker
 from trident_query.where.lower import Lowering
 from trident_query.where.program import Machine
 
-#: A match: what its partition is of, the seq of its first and last event, events or 0 for an empty match.
-FOUND: Final = np.dtype([("key", "<i8"), ("first", "<u8"), ("last", "<u8"), ("rows", "u1")])
+#: In letters: this is the first event of its partition.
+FIRST_BIT: Final = np.uint32(1 << 31)
 _STATE_VERSION: Final = 1
 
 
@@ -68,13 +70,13 @@ class EventSequence:
         self.kept = np.zeros((1, max(lowering.code.slots, 1)), np.int64)
         self.total = 0
         self.last_seq = 0
-        self.values: dict[int, int | str] = {}
+        self._seen = np.zeros(1, np.uint8)
 
-    def feed(self, events: Events) -> NDArray[Any]:
-        """FOUND[m]: the matches that became final with these events. `key` is the order's first reference,
+    def feed(self, events: Events) -> Matched:
+        """MATCHED[m]: the matches that became final with these events. `key` is the order's first reference,
         the locate, or for --per mpid a number that `value` tells. Raises SequenceError at a cap."""
         if not len(events):
-            return np.empty(0, FOUND)
+            return np.empty(0, MATCHED)
         self.last_seq = int(events["seq"][-1])
         keys, ends, ended = self.keys.of(events)
         count = self.keys.key_count
@@ -102,18 +104,19 @@ class EventSequence:
             under_way = ended[(self.walk.heads[ended] >= 0) | (self.walk.seen[ended] != 0)]
         return np.concatenate([found, self.walk.finish(under_way)]) if len(under_way) else found
 
-    def finish(self) -> NDArray[Any]:
-        """FOUND[m]: the stream ends, and all partitions with it."""
+    def finish(self) -> Matched:
+        """MATCHED[m]: the stream ends, and all partitions with it."""
         found = self.walk.finish()
         if self.absence:
             found = self.absence.finish(found)
         return self._told(found)
 
-    def _told(self, found: Matches) -> NDArray[Any]:
+    def _told(self, found: Matches) -> Matched:
         """With what keys stand for instead of the keys, which are used again."""
         self.total = self.walk.total if not self.absence else self.total + len(found)
-        made = np.empty(len(found), FOUND)
-        made["first"], made["last"], made["rows"] = found[:, 1], found[:, 2], found[:, 3]
+        made = np.zeros(len(found), MATCHED)
+        for place, name in enumerate(("first", "last", "rows", "last_ts"), start=1):
+            made[name] = found[:, place]
         if self.per == "order":
             made["key"] = self.keys.born[found[:, 0]].astype(np.int64)  # type: ignore[union-attr]
         else:
@@ -127,6 +130,54 @@ class EventSequence:
         if self.per == "symbol":
             return self.session.directory.symbol(key) or key
         return self.keys.value(key)
+
+    # --- one match
+
+    def partition(self, events: Events) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """For events that are fed again to a fresh search of the same question: a number for each one's
+        partition (-1: none), and its letter, which `rows` asks for."""
+        keys, _, ended = self.keys.of(events)
+        count = self.keys.key_count
+        self.kept = grow(self.kept, count) if self.machine.code.slots else self.kept
+        letters = self.machine.bits(events, len(events), keys.astype(np.int64), self.kept)
+        self._seen = grow(self._seen, count)
+        inside = np.flatnonzero(keys >= 0)
+        firsts = inside[np.unique(keys[inside], return_index=True)[1]]
+        letters[firsts[self._seen[keys[firsts]] == 0]] |= FIRST_BIT
+        self._seen[keys[inside]] = 1
+        self._seen[ended] = 0
+        if self.machine.code.slots and len(ended):
+            self.kept[ended] = 0
+        self.keys.recycle(ended)
+        return keys.astype(np.int64), letters
+
+    def rows(self, events: Events, letters: NDArray[np.uint32]) -> list[dict[str, Any]]:
+        """The measures of one match (or, with all rows, of each of its events), given its events and letters.
+
+        `label` is what each event was taken for. Navigation sees the match's own events only.
+        """
+        threads, n = self.threads, len(events)
+        bits = (letters & ~FIRST_BIT).tolist()
+        first = bool(n) and bool(letters[0] & FIRST_BIT)
+        taken = label(threads, bits, first=first, last=False) or label(threads, bits, first=first, last=True)
+        steps = [step for where in taken if isinstance(step := threads.program[where], TakeRow)]
+        names = [step.name for step in steps]
+        rows = [EventRow(event, self.session) for event in events]
+        found = Match(1, 0, n, names, [step.hidden for step in steps])
+        every = (
+            [row for row in range(n) if not found.hidden[row]] if self.question.rows is Rows.ALL else [n - 1]
+        )
+        made = []
+        for at in every:
+            values = Scope.of_match(rows, found, self.question.subsets, at).measures(self.question.measures)
+            made.append(
+                {
+                    "labels": " ".join(names) if len(every) != n else names[at],
+                    "seq": int(events["seq"][at]),
+                    **values,
+                }
+            )
+        return made
 
     # --- state
 

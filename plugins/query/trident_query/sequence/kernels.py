@@ -193,18 +193,9 @@ def spans(
                     stop[0] = i
                     return 4
                 _operate(
-                    ops,
-                    starts[operation],
-                    starts[operation + 1],
-                    registers,
-                    old,
-                    key,
-                    row,
-                    times[i],
-                    out,
-                    pool,
-                    stop,
-                )
+                    ops, starts[operation], starts[operation + 1], registers, old, key, row, times[i], out,
+                    pool, stop,
+                )  # fmt: skip
             state[key] = entry & 0xFFFF
         if ends.shape[0] and ends[i]:
             entry = table[np.int64(state[key]) * width]
@@ -214,18 +205,9 @@ def spans(
             operation = entry >> 16
             if operation:
                 _operate(
-                    ops,
-                    starts[operation],
-                    starts[operation + 1],
-                    registers,
-                    old,
-                    key,
-                    row,
-                    times[i],
-                    out,
-                    pool,
-                    stop,
-                )
+                    ops, starts[operation], starts[operation + 1], registers, old, key, row, times[i], out,
+                    pool, stop,
+                )  # fmt: skip
             state[key] = 0
         stop[5] = 0
     stop[0] = symbols.shape[0]
@@ -234,10 +216,10 @@ def spans(
 
 @njit_entry
 def finish(
-    keys: Any, rows: Any, table: Any, width: Any, starts: Any, ops: Any, state: Any, registers: Any, old: Any,
-    out: Any, pool: Any, stop: Any,
+    keys: Any, rows: Any, times: Any, table: Any, width: Any, starts: Any, ops: Any, state: Any,
+    registers: Any, old: Any, out: Any, pool: Any, stop: Any,
 ) -> int:  # fmt: skip
-    """The partitions of keys i32[n] end, each with its row of rows i64[n]."""
+    """The partitions of keys i32[n] end, each with its last row, and that row's time (i64[n])."""
     for i in range(stop[0], keys.shape[0]):
         key = keys[i]
         entry = table[np.int64(state[key]) * width]
@@ -247,18 +229,9 @@ def finish(
         operation = entry >> 16
         if operation:
             _operate(
-                ops,
-                starts[operation],
-                starts[operation + 1],
-                registers,
-                old,
-                key,
-                rows[i],
-                0,
-                out,
-                pool,
-                stop,
-            )
+                    ops, starts[operation], starts[operation + 1], registers, old, key, rows[i], times[i],
+                    out, pool, stop,
+                )  # fmt: skip
         state[key] = 0
     stop[0] = keys.shape[0]
     return 0

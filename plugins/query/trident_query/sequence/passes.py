@@ -133,7 +133,9 @@ class Pass:
         self.total = 0
         self.state = np.zeros(1024, np.uint16)
         self.registers = np.zeros((0 if count_only else 1024, 1), np.int64)
-        self.lasts = np.zeros(1024 if threads.uses_end else 0, np.int64)
+        self.lasts = np.zeros(
+            (1024 if threads.uses_end else 0, 2), np.int64
+        )  # last row of each key, its time
         self.pool = _pool(_ROOM, kernels.NODE_WORDS)
         self.out = np.zeros((_ROOM, MATCH_WORDS), np.int64)
         self._encode()
@@ -154,10 +156,10 @@ class Pass:
         """Rows in order: their symbols (u8/u32), keys (-1: of no partition), numbers (or one number to count
         from). The matches that are final now, in the order in which they became so."""
         self._cover(key_count)
-        if len(self.lasts):
-            self._remember_lasts(keys, rows)
-        stop = np.zeros(8, np.int64)
         times = np.zeros(len(keys), np.int64) if times is None else times
+        if len(self.lasts):
+            self._remember_lasts(keys, rows, times)
+        stop = np.zeros(8, np.int64)
         while True:
             why = self._run(symbols, keys, rows, times, ends, stop)
             if why == Why.DONE:
@@ -275,9 +277,13 @@ class Pass:
         if len(self.lasts):
             self.lasts = grow(self.lasts, keys)
 
-    def _remember_lasts(self, keys: NDArray[np.int32], rows: NDArray[np.int64]) -> None:
+    def _remember_lasts(
+        self, keys: NDArray[np.int32], rows: NDArray[np.int64], times: NDArray[np.int64]
+    ) -> None:
         numbers = rows if len(rows) > 1 else rows[0] + np.arange(len(keys), dtype=np.int64)
-        self.lasts[keys[keys >= 0]] = numbers[keys >= 0]  # the last of equal keys stays
+        inside = keys >= 0
+        self.lasts[keys[inside], 0] = numbers[inside]  # the last of equal keys stays
+        self.lasts[keys[inside], 1] = times[inside]
 
     def finish(self, keys: NDArray[np.int64] | None = None) -> Matches:
         """The partitions of these keys (all) end: what was held back is final."""
@@ -287,14 +293,15 @@ class Pass:
             return self.out[:0].copy()
         wanted = keys.astype(np.int32)
         # A partition's end is a row that moves nothing but the end itself.
-        rows = self.lasts[wanted] if len(self.lasts) else np.zeros(len(wanted), np.int64)
+        lasts = self.lasts[wanted] if len(self.lasts) else np.zeros((len(wanted), 2), np.int64)
+        rows, times = lasts[:, 0].copy(), lasts[:, 1].copy()
         stop = np.zeros(8, np.int64)
         while True:
             if len(self.registers) < len(self.state):
                 self.registers = grow(self.registers, len(self.state), -1)
             old = np.zeros(self._size(), np.int64)
             why = kernels.finish(
-                wanted, rows, self.table.entries, self.table.width, self.starts, self.ops, self.state,
+                wanted, rows, times, self.table.entries, self.table.width, self.starts, self.ops, self.state,
                 self.registers, old, self.out, self.pool, stop,
             )  # fmt: skip
             if why == Why.DONE:
@@ -318,7 +325,9 @@ class WithinPass:
         self.total = 0
         self.heads = np.full(1024, -1, np.int64)
         self.seen = np.zeros(1024, np.uint8)
-        self.lasts = np.zeros(1024 if threads.uses_end else 0, np.int64)
+        self.lasts = np.zeros(
+            (1024 if threads.uses_end else 0, 2), np.int64
+        )  # last row of each key, its time
         self.pool = _pool(_ROOM, within_kernel.NODE_WORDS)
         self.out = np.zeros((_ROOM, MATCH_WORDS), np.int64)
 
@@ -335,7 +344,7 @@ class WithinPass:
         self.heads, self.seen = grow(self.heads, key_count, -1), grow(self.seen, key_count)
         if len(self.lasts):
             self.lasts = grow(self.lasts, key_count)
-            Pass._remember_lasts(self, keys, rows)  # type: ignore[arg-type]
+            Pass._remember_lasts(self, keys, rows, times)  # type: ignore[arg-type]
         stop = np.zeros(8, np.int64)
         while True:
             why = within_kernel.spans_within(
@@ -372,8 +381,11 @@ class WithinPass:
         if len(self.out) < room:
             self.out = np.zeros((room, MATCH_WORDS), np.int64)
         stop = np.zeros(8, np.int64)
-        lasts = self.lasts if len(self.lasts) else np.zeros(len(self.heads), np.int64)
-        within_kernel.finish_within(wanted, lasts, self._finals(), self.heads, self.out, self.pool, stop)
+        lasts = self.lasts[wanted] if len(self.lasts) else np.zeros((len(wanted), 2), np.int64)
+        rows, times = lasts[:, 0].copy(), lasts[:, 1].copy()
+        within_kernel.finish_within(
+            wanted, rows, times, self._finals(), self.heads, self.out, self.pool, stop
+        )
         self.seen[wanted] = 0
         if keys is None:
             self.seen[:] = 0

@@ -14,12 +14,33 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from trident_core.session import Session
 from trident_query.sequence.code import At, Enter, Found, Jump, TakeRow, Try, compile_pattern
 from trident_query.sequence.measures import Scope
 from trident_query.sequence.pattern import ANY
 from trident_query.sequence.question import Question, Rows, SequenceError, Skip
+from trident_query.where.fields import FIELDS
+from trident_query.where.reference import field_of
 
 Row = Mapping[str, Any]
+
+
+class EventRow(Mapping[str, Any]):
+    """An event as a row: its fields (`trident_query.where.fields`) as plain values."""
+
+    def __init__(self, event: Any, session: Session) -> None:
+        self.event, self.session = event, session
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in FIELDS:
+            raise KeyError(name)
+        return field_of(self.event, name, self.session)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(FIELDS)
+
+    def __len__(self) -> int:
+        return len(FIELDS)
 
 
 @dataclass(slots=True)
@@ -103,7 +124,7 @@ class Matcher:
         self.steps += 1
         if self.steps > self.question.steps_max:
             raise SequenceError(
-                f"more than {self.question.steps_max:,} steps of backtracking, the cap: row {at} of a partition",
+                f"more than {self.question.steps_max:,} steps of backtracking, the cap, at row {at}",
                 hint="make conditions that look only at the row and the rows before it, or raise --steps",
             )
         if at == len(self.rows) or self._too_late(at):

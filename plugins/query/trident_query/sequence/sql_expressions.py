@@ -28,9 +28,10 @@ _SIGNS = {
 }  # fmt: skip
 #: Classes of sqlglot whose names are not those of the functions.
 _FUNCTIONS = {
-    "First": "first", "Last": "last", "FirstValue": "first", "LastValue": "last", "Count": "count", "Sum": "sum",
-    "Avg": "avg", "Min": "min", "Max": "max", "ArrayAgg": "array_agg", "AnyValue": "arbitrary", "Abs": "abs",
-    "ArgMax": "max_by", "ArgMin": "min_by", "Lower": "lower", "Upper": "upper", "Coalesce": "coalesce",
+    "First": "first", "Last": "last", "FirstValue": "first", "LastValue": "last", "Count": "count",
+    "Sum": "sum", "Avg": "avg", "Min": "min", "Max": "max", "ArrayAgg": "array_agg", "AnyValue": "arbitrary",
+    "Abs": "abs", "ArgMax": "max_by", "ArgMin": "min_by",
+    "Lower": "lower", "Upper": "upper", "Coalesce": "coalesce",
 }  # fmt: skip
 
 

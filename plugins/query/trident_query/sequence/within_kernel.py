@@ -154,19 +154,19 @@ def spans_within(
             return 5
         _settle(heads, key, pool, out, stop)
         if ends.shape[0] and ends[i]:
-            finish_key(heads, key, row, finals, pool, out, stop)
+            finish_key(heads, key, row, times[i], finals, pool, out, stop)
             seen[key] = 0
     stop[0] = symbols.shape[0]
     return 0
 
 
 @njit_inlined
-def finish_key(heads: Any, key: Any, row: Any, finals: Any, pool: Any, out: Any, stop: Any) -> None:
+def finish_key(heads: Any, key: Any, row: Any, ts: Any, finals: Any, pool: Any, out: Any, stop: Any) -> None:
     """The partition of a key ends with `row`: threads end, what they held back is final."""
     node = heads[key]
     while node >= 0:
         if pool[node, 2] and finals[pool[node, 2]]:
-            pool[node, 3], pool[node, 4] = row, 1
+            pool[node, 3], pool[node, 4], pool[node, 5] = row, 1, ts
             _drop_all(pool, pool[node, 6])
             pool[node, 6] = -1
         pool[node, 2] = 0
@@ -175,8 +175,10 @@ def finish_key(heads: Any, key: Any, row: Any, finals: Any, pool: Any, out: Any,
 
 
 @njit_entry
-def finish_within(keys: Any, lasts: Any, finals: Any, heads: Any, out: Any, pool: Any, stop: Any) -> None:
-    """End the partitions of all these keys; lasts i64[keys]: the last row of each. `out` must have room for
-    all nodes of the pool."""
+def finish_within(
+    keys: Any, lasts: Any, times: Any, finals: Any, heads: Any, out: Any, pool: Any, stop: Any
+) -> None:
+    """End the partitions of all these keys; lasts, times i64[n]: the last row of each, its time. `out` must
+    have room for all nodes of the pool."""
     for i in range(keys.shape[0]):
-        finish_key(heads, keys[i], lasts[keys[i]], finals, pool, out, stop)
+        finish_key(heads, keys[i], lasts[i], times[i], finals, pool, out, stop)
