@@ -68,7 +68,9 @@ def explore(
 
     Raises TridentError for an engine that cannot be loaded.
     """
-    row = Row(engine.name, "disk in memory" if modelled(engine) else "FUSE mount")
+    row = Row(engine.name, "memory" if modelled(engine) else "FUSE")
+    if not modelled(engine) and foreign.whole_sectors(engine):
+        row.how += ", sectors whole"
     began = time.perf_counter()
     try:
         for report in _reports(engine, seed, per_point, jobs, lambda: _enough(row, states)):
@@ -192,18 +194,8 @@ def _replay(engines: Sequence[Engine], text: str, as_json: bool) -> int:
 
 def _show(rows: Sequence[Row], out: Console) -> None:
     table = Table(title="Power cuts", title_justify="left")
-    titles = (
-        "store",
-        "on",
-        "cases",
-        "crash points",
-        "enumerated",
-        "cuts",
-        "states",
-        "distinct disks",
-        "states/s",
-    )
-    for title in (*titles, "violations"):
+    titles = ("store", "on", "cases", "points", "of these all", "cuts", "states", "disks", "states/s")
+    for title in (*titles, "broken"):
         table.add_column(title, justify="left" if title in ("store", "on") else "right")
     for row in rows:
         if row.skipped:

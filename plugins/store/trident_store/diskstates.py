@@ -91,7 +91,7 @@ class FileState:
             noise = new.translate(_NOISE)
             whole = [(sector, each) for each in dict.fromkeys([old, new, *versions])]
             spoiled = [(sector, each) for each in (half, noise) if (sector, each) not in whole]
-            options.append(Options(whole, whole + spoiled))
+            options.append(Options(whole, whole + spoiled, whole.index((sector, new))))
         return options
 
     def after_crash(self, size: int, sectors: Sequence[tuple[int, bytes]]) -> bytes:
@@ -107,10 +107,12 @@ _NOISE: Final = bytes(byte ^ 0x5A for byte in range(256))
 
 
 class Options(NamedTuple):
-    """What one uncertain thing may turn out as. In both lists the old comes first and the new second."""
+    """What one uncertain thing may turn out as. In both lists the old comes first; `newest` is the place, in
+    both, of what was meant last."""
 
     whole: list[Any]  # without garbling
     every: list[Any]
+    newest: int = 1
 
 
 class NameChange(NamedTuple):
@@ -133,6 +135,7 @@ class CrashPoint:
     disk_names: dict[str, int]
     changes: tuple[NameChange, ...]
     note: tuple[int, ...]  # what the test wanted to remember of this moment
+    garbling: bool = True  # may a sector hold half of what was written, or noise?
     _choices: list[Options] | None = None
     _orders: dict[str, list[int]] = field(default_factory=dict)
 
@@ -142,7 +145,10 @@ class CrashPoint:
             self._choices = [Options([False, True], [False, True]) for _ in self.changes]
             for file in self._dirty().values():
                 sizes = list(dict.fromkeys([len(file.disk), len(file.cache), *file.sizes]))
-                self._choices += [Options(sizes, sizes), *file.sector_options()]
+                size = Options(sizes, sizes, sizes.index(len(file.cache)))
+                self._choices += [size, *file.sector_options()]
+            if not self.garbling:
+                self._choices = [options._replace(every=options.whole) for options in self._choices]
         return self._choices
 
     @property
@@ -157,7 +163,7 @@ class CrashPoint:
         garbled, one thing perhaps, everything perhaps."""
         choices = self.choices()
         if number < 2:
-            return self._build([options.every[min(number, len(options.every) - 1)] for options in choices])
+            return self._build([options.every[options.newest * number] for options in choices])
         total = self.count
         if total <= ENUMERATED:
             if key not in self._orders:
