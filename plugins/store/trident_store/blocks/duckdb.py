@@ -148,6 +148,7 @@ class _DuckWriter(_Files):
 
     def __init__(self, folder: Path, last: int) -> None:
         super().__init__(folder, last)
+        self._named = False  # is the name of the log durable?
         self._begin()
 
     @property
@@ -188,6 +189,9 @@ class _DuckWriter(_Files):
             count = min((file + 1) * FILE_BLOCKS - rows[0][0], len(rows))
             with _guarded(file_name(file)):
                 self._insert(rows[:count])
+            if not self._named:  # DuckDB syncs the log that it has just made, and not the folder
+                OsFileSystem().sync_directory(self._folder)
+                self._named = True
             rows = rows[count:]
 
     def _insert(self, rows: list[tuple[int, bytes]]) -> None:
@@ -206,7 +210,7 @@ class _DuckWriter(_Files):
             if self._tail is not None:  # an interrupt may have come behind this
                 self._tail.execute("CHECKPOINT")
                 self._tail.close()
-            self._tail = None
+            self._tail, self._named = None, False
         self.last = file
 
 
