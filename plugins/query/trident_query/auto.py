@@ -30,6 +30,8 @@ from trident_query.program import Explanation, Question, check_set, text_of
 TABLE_LIMITS: Final = Limits(states=10_000, table_bytes=16 << 20, seconds=2.0)
 #: From so many values on, a column pays for machine code: 10 to 100 ms at 3 to 4 ns saved for a value.
 LLVM_VALUES_MIN: Final = 8_000_000
+#: From so many codes of a dictionary on, the look-up does.
+LLVM_CODES_MIN: Final = 1_000_000
 #: From so many bytes on, a text does.
 LLVM_TEXT_BYTES_MIN: Final = 32 << 20
 ORDER: Final = ("llvm", "dfa", "glushkov", "reference")
@@ -81,6 +83,43 @@ class AutoProgram:
         many = len(column) >= LLVM_VALUES_MIN
         found: NDArray[np.bool_] = self._ask("column", many, lambda program: program.match(column))
         return found
+
+    def count(self, column: NDArray[Any]) -> int:
+        """How many values match: `match(column).sum()`, without the array where the engine can do without."""
+        check_column(column)
+        many = len(column) >= LLVM_VALUES_MIN
+
+        def ask(program: Any) -> int:
+            if hasattr(program, "count"):
+                return int(program.count(column))
+            return int(program.match(column).sum())
+
+        return int(self._ask("column", many, ask))
+
+    def count_codes(self, codes: NDArray[Any], values: NDArray[Any]) -> int:
+        """How many codes (u8, u16 or u32 [n]) have one of `values` (a column) that matches."""
+        matching = self.match(values)
+        engine = _engine("llvm") if len(codes) >= LLVM_CODES_MIN and "llvm" in _specs() else None
+        if engine is None:
+            return int(np.append(matching, False)[np.minimum(codes, len(matching))].sum())
+        return int(engine.count_answers(codes, matching))
+
+    def count_spans(self, data: bytes) -> int:
+        """How many spans there are: `len(spans(data))`, without the list where the engine can do without."""
+        return self._count("spans", data)
+
+    def count_ends(self, data: bytes) -> int:
+        """How many positions matches end at: `len(ends(data))`, likewise."""
+        return self._count("ends", data)
+
+    def _count(self, what: str, data: bytes) -> int:
+        text = text_of(data, 0)
+
+        def ask(program: Any) -> int:
+            counting = getattr(program, f"count_{what}", None)
+            return int(counting(text)) if counting else len(getattr(program, what)(text))
+
+        return int(self._ask(what, len(text) >= LLVM_TEXT_BYTES_MIN, ask))
 
     def spans(self, data: bytes, limit: int = 0) -> list[tuple[int, int]]:
         """Spans as the contract says. Raises UsageError for a negative limit or data that is not bytes."""

@@ -8,9 +8,10 @@ so, and why.
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,13 @@ from trident_query.llvm.host import Host, host
 from trident_query.llvm.texts import Bytes, TextScan
 from trident_query.llvm.verify import SpentError
 from trident_query.program import Explanation, Question
+
+#: Engines that are asked where there is no code, in this order; each refuses more than the next.
+_OTHERS: Final = {
+    "dfa": "trident_query.table_engine:TableQuery",
+    "glushkov": "trident_query.bits_engine:BitsQuery",
+    "reference": "trident_query.reference:ReferenceQuery",
+}
 
 
 class LlvmProgram:
@@ -123,7 +131,7 @@ class LlvmProgram:
                 return spans
             except SpentError as error:
                 self._given_up = str(error)
-        return self._other_spans(array, limit)
+        return self._other_spans(data, limit)
 
     def count_spans(self, data: bytes) -> int:
         """How many spans there are: `len(spans(data))`, without the list."""
@@ -134,14 +142,14 @@ class LlvmProgram:
                 return sum(map(len, scan.spans(array)))
             except SpentError as error:
                 self._given_up = str(error)
-        return len(self._other_spans(array, 0))
+        return len(self._other_spans(data, 0))
 
     def ends(self, data: bytes, limit: int = 0) -> list[int]:
         """Every position of `data` at which some match ends, empty ones too, ascending; limit 0 means all."""
         array = _bytes_of(data, limit)
         scan = self._scan()
         if scan is None or not scan.exact:
-            return self._other_ends(array, limit)
+            return self._other_ends(data, limit)
         ends: list[int] = []
         for found in scan.candidates(array):
             ends += (found + scan.shortest).tolist()
@@ -154,7 +162,7 @@ class LlvmProgram:
         array = _bytes_of(data, 0)
         scan = self._scan()
         if scan is None or not scan.exact:
-            return len(self._other_ends(array, 0))
+            return len(self._other_ends(data, 0))
         return scan.count_ends(array)
 
     def _scan(self) -> TextScan | None:
@@ -175,7 +183,7 @@ class LlvmProgram:
     def _ask_others(self, ask: Callable[[Any], Any]) -> Any:
         """The answer of the first of the other engines whose caps allow it; the reference's allow all."""
         with self._other_lock:
-            for name in ("dfa", "reference"):
+            for name in _OTHERS:
                 try:
                     if name not in self._others:
                         self._others[name] = self._compile_with(name)
@@ -189,24 +197,24 @@ class LlvmProgram:
     def _other_match(self, column: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(self._ask_others(lambda program: program.match(column)), np.bool_)
 
-    def _other_spans(self, data: Bytes, limit: int) -> list[tuple[int, int]]:
-        text = data.tobytes()
+    def _other_spans(self, data: bytes, limit: int) -> list[tuple[int, int]]:
+        text = bytes(data)
         return list(self._ask_others(lambda program: program.spans(text, limit)))
 
-    def _other_ends(self, data: Bytes, limit: int) -> list[int]:
-        text = data.tobytes()
+    def _other_ends(self, data: bytes, limit: int) -> list[int]:
+        text = bytes(data)
         return list(self._ask_others(lambda program: program.ends(text, limit)))
 
     def _compile_with(self, name: str) -> Any:
+        module, _, attribute = _OTHERS[name].partition(":")
         question = self.question
-        if name == "dfa":
-            from trident_query.table_engine import TableProgram
-
-            return TableProgram(question)
-        from trident_query.reference import ReferenceProgram
-
-        rest = {"full": question.full, "raw": question.raw, "first": question.first}
-        return ReferenceProgram(question.pattern, flags=question.flags, **rest)
+        return getattr(importlib.import_module(module), attribute)().compile(
+            question.pattern,
+            flags=question.flags,
+            full=question.full,
+            raw=question.raw,
+            first=question.first,
+        )
 
     def explain(self) -> Explanation:
         """What was compiled so far, in values that JSON has: of columns by width and layout, and of texts."""
@@ -253,3 +261,7 @@ class LlvmQuery:
         flag.
         """
         return LlvmProgram(Question(pattern, flags, full, raw, first), self.host)
+
+    def count_answers(self, codes: NDArray[Any], answers: NDArray[np.bool_]) -> int:
+        """How many codes (u8, u16 or u32 [n]) have a True in `answers` (bool[k]); one from k on has none."""
+        return look_up(codes, answers, self.host)
