@@ -13,6 +13,7 @@ MUTANTS = mutants()
 SLOW = {
     "flush_of_what_is_not_durable",
     "manifest_before_the_table",
+    "mark_trails_behind_a_rotation",
     "manifest_not_synced",
     "manifest_records_share_a_sector",
     "manifest_removed_before_the_next",

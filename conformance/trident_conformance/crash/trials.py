@@ -208,3 +208,28 @@ def two_writers(engine: Engine) -> Found | None:
     except StoreError:
         return None
     return Found("opened for writing twice", "the second writer was let in")
+
+
+def beside(script: str) -> Trial:
+    """Readers beside the writer: what each snapshot showed when it was taken it shows to the end."""
+
+    def trial(engine: Engine) -> Found | None:
+        opener = opener_of(engine, Case(0, script, tuple(options_of(engine)[0].items())))
+        files = CrashFileSystem(exists=False)
+        run = Run(opener, files)
+        run.create()
+        taken: list[tuple[int, Any, bytes]] = []
+        for number, step in enumerate(script.split()):
+            run.step(step)
+            snapshot = opener("read", None, files).snapshot()
+            taken.append((number, snapshot, run.expected[: snapshot.count * EVENT.itemsize]))
+            for before, old, meant in taken:
+                try:
+                    got = b"".join(events.tobytes() for events in old.scan())
+                except Exception as error:  # a broken protocol may break in any way
+                    return Found(f"{script!r}, snapshot of step {before} at step {number}", f"! {error!r}")
+                if got != meant:
+                    return Found(f"{script!r}, snapshot of step {before} at step {number}", "it changed")
+        return None
+
+    return trial
