@@ -57,7 +57,7 @@ def record_digest(folder: Path, record: DigestRecord) -> None:
 
 def write_digests(folder: Path, records: list[DigestRecord]) -> None:
     """Replace the file by these records, durably. Raises OSError."""
-    data = HEADER + b"".join(_encode(each) for each in records)
+    data = encode(records)
     new = folder / f"{NAME}.new"
     handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
@@ -73,6 +73,11 @@ def write_digests(folder: Path, records: list[DigestRecord]) -> None:
         os.fsync(above)
     finally:
         os.close(above)
+
+
+def encode(records: list[DigestRecord]) -> bytes:
+    """The file that holds these records."""
+    return HEADER + b"".join(_encode(each) for each in records)
 
 
 def read_digests(folder: Path) -> tuple[list[DigestRecord], list[Finding]]:

@@ -13,7 +13,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "run": ("trident_core.cli.run:run", "FILE through parser and book into a durable STORE."),
     "convert": ("trident_core.cli.convert:convert", "FILE into tables: Parquet, Arrow or CSV in OUT."),
     "query": ("trident_core.cli.query:query", "Events of STORE by patterns on symbol, MPID and type."),
-    "verify": ("trident_core.cli.verify:verify", "Read every byte of STORE and check it."),
+    "verify": ("trident_core.cli.verify:verify", "Read every byte of STORE and check it, and its indexes."),
+    "export": ("trident_core.cli.export:export", "Events of STORE into OUT: Parquet, Arrow, CSV, ITCH."),
     "plugins": ("trident_core.cli.plugins:plugins", "Engines installed, their state and which are selected."),
     "conform": ("trident_core.cli.conform:conform", "Engines against the contract: the conformance suite."),
     "new-plugin": (

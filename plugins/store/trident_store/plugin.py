@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from trident_core.contracts import Capability, EngineSpec, Kind
+from trident_core.contracts import Capability, CommandSpec, EngineSpec, Kind
 from trident_core.hookspecs import hookimpl
 
 #: Names in a store of the portable format; any of them is left when the others are lost.
@@ -57,4 +57,24 @@ def trident_register_stores() -> list[EngineSpec]:
             install_hint="pip install 'trident-core[duckdb]'",
             files=("duckdb",),
         ),
+    ]
+
+
+_COMMANDS: Final = {
+    "recover": "What opening STORE for writing does after a crash: told (--dry-run), or done.",
+    "repair": "Put back in STORE what can be proven: manifest, indexes, headers.",
+    "salvage": "All events of a damaged STORE that are provably right, into a new store.",
+    "stats": "Figures of STORE: levels, bytes, amplification, filters.",
+    "compact": "Put the log of STORE into tables and merge what is due, now.",
+    "dump": "Any file of a store for people: records, offsets, what checks.",
+    "backup": "A checked copy of STORE in a folder of backups, also while it is written.",
+    "restore": "A store from a backup, checked before it is there.",
+}
+
+
+@hookimpl
+def trident_register_commands() -> list[CommandSpec]:
+    return [
+        CommandSpec(name=name, target=f"trident_store.commands.{name}:{name}", summary=summary)
+        for name, summary in _COMMANDS.items()
     ]
