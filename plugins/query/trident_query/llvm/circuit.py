@@ -46,37 +46,38 @@ class Circuit:
         if width > WIDTH_MAX:
             raise RefusedError(f"values of {width} bytes; circuits are for up to {WIDTH_MAX}", cap="width")
         self.code, self.automaton, self.width, self.plane, self.raw = code, automaton, width, plane, raw
-        edges = sum(map(len, automaton.follow))
-        if edges * width > STEPS_MAX:
-            raise RefusedError(
-                f"{edges:,} steps between positions, for each of {width} bytes, are more than {STEPS_MAX:,}",
-                cap="steps",
-            )
         self._nodes: dict[tuple[int, int], str] = {}
         self._tails: dict[int, str] = {}
         #: By position: the kinds of byte behind which a match may begin there, and what may come before it.
         self._first: dict[int, int] = {}
-        self._sources: list[list[int]] = [[] for _ in automaton.values]
+        self._sources: dict[int, list[int]] = {}
         for kind, begins in enumerate(automaton.first):
             for position in begins:
                 self._first[position] = self._first.get(position, 0) | 1 << kind
-        for source, follow in enumerate(automaton.follow):
-            # What follows where a match has ended anyway needs no look.
-            for position in follow if automaton.accepts[source] != ALL_KINDS else ():
-                self._sources[position].append(source)
-        self._soonest = self._distances()
+        #: The fewest bytes that a match has read before each position; of those that a value has room for.
+        self._soonest = self._reach()
 
-    def _distances(self) -> list[int]:
-        """The fewest bytes that a match has read before each position."""
-        follow = self.automaton.follow
-        soonest = [self.width] * len(follow)
-        reached = list(self._first)
-        for position in reached:
-            soonest[position] = 0
-        for position in reached:  # grows: breadth first
-            for target in follow[position]:
-                if soonest[target] > soonest[position] + 1:
-                    soonest[target] = soonest[position] + 1
+    def _reach(self) -> dict[int, int]:
+        """Breadth first, as deep as a value is wide; fills in what may come before each position."""
+        automaton, width = self.automaton, self.width
+        soonest = dict.fromkeys(self._first, 0)
+        reached = list(soonest)
+        edges = len(reached)
+        for source in reached:  # grows
+            # What follows where a match has ended anyway needs no look.
+            if soonest[source] + 1 >= width or automaton.accepts[source] == ALL_KINDS:
+                continue
+            follow = automaton.follow[source]
+            edges += len(follow)
+            if edges * width > STEPS_MAX:
+                raise RefusedError(
+                    f"more than {STEPS_MAX // width:,} steps between positions, for each of {width} bytes",
+                    cap="steps",
+                )
+            for target in follow:
+                self._sources.setdefault(target, []).append(source)
+                if target not in soonest:
+                    soonest[target] = soonest[source] + 1
                     reached.append(target)
         return soonest
 
@@ -86,10 +87,11 @@ class Circuit:
         """Which values the pattern occurs in."""
         mask = self._empty()
         for index in range(self.width):
-            for position, kinds in enumerate(self.automaton.accepts):
+            for position, soonest in self._soonest.items():
+                kinds = self.automaton.accepts[position]
                 if mask == TRUE:
                     return mask
-                if kinds and self._soonest[position] <= index:
+                if kinds and soonest <= index:
                     mask = self.code.either(mask, self._ends(position, index, kinds))
         return mask
 
@@ -124,7 +126,7 @@ class Circuit:
     def _node(self, position: int, index: int) -> str:
         """`position` has read byte `index`."""
         if self._soonest[position] > index:
-            return FALSE
+            return FALSE  # nothing can have come so far
         key = position, index
         if key not in self._nodes:
             entered = self._entered(position, index)
@@ -141,7 +143,7 @@ class Circuit:
         mask = FALSE
         if position in self._first:
             mask = self._before(self._first[position], index)
-        for source in self._sources[position] if index else ():
+        for source in self._sources.get(position, ()) if index else ():
             if mask == TRUE:
                 break
             mask = self.code.either(mask, self._node(source, index - 1))

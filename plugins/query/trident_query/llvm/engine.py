@@ -3,12 +3,11 @@
 Contract: `trident_core.contracts.Query`, docs/contracts/query.md. Dialect: docs/dialect.md. What this code is
 not made for (values of more than 64 bytes, thousands of alternatives, texts in which every other position may
 begin a match, leftmost-first spans of patterns of no fixed length) goes to another engine, and `explain` says
-so, and why.
+so, and why; what no engine of tables or bits takes raises LimitError.
 """
 
 from __future__ import annotations
 
-import importlib
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -26,12 +25,8 @@ from trident_query.llvm.texts import Bytes, TextScan
 from trident_query.llvm.verify import SpentError
 from trident_query.program import Explanation, Question
 
-#: Engines that are asked where there is no code, in this order; each refuses more than the next.
-_OTHERS: Final = {
-    "dfa": "trident_query.table_engine:TableQuery",
-    "glushkov": "trident_query.bits_engine:BitsQuery",
-    "reference": "trident_query.reference:ReferenceQuery",
-}
+#: Engines that are asked where there is no code for it, in this order.
+_OTHERS: Final = ("dfa", "glushkov")
 
 
 class LlvmProgram:
@@ -181,7 +176,7 @@ class LlvmProgram:
     # --- other engines --------------------------------------------------------------------------------------
 
     def _ask_others(self, ask: Callable[[Any], Any]) -> Any:
-        """The answer of the first of the other engines whose caps allow it; the reference's allow all."""
+        """The answer of the first of the other engines whose caps allow it. Raises LimitError of the last."""
         with self._other_lock:
             for name in _OTHERS:
                 try:
@@ -189,10 +184,12 @@ class LlvmProgram:
                         self._others[name] = self._compile_with(name)
                     found = ask(self._others[name])
                 except LimitError:
+                    if name == _OTHERS[-1]:
+                        raise
                     continue
                 self._asked = name
                 return found
-        raise AssertionError("the reference has no caps of its own")
+        raise AssertionError("there are other engines")
 
     def _other_match(self, column: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(self._ask_others(lambda program: program.match(column)), np.bool_)
@@ -206,9 +203,18 @@ class LlvmProgram:
         return list(self._ask_others(lambda program: program.ends(text, limit)))
 
     def _compile_with(self, name: str) -> Any:
-        module, _, attribute = _OTHERS[name].partition(":")
+        from trident_query.auto import TABLE_LIMITS
+        from trident_query.bits_engine import POSITIONS_MAX, BitsQuery
+        from trident_query.table_engine import TableQuery
+
         question = self.question
-        return getattr(importlib.import_module(module), attribute)().compile(
+        if name == "dfa":
+            engine: Any = TableQuery()
+            if len(question.glushkov) <= POSITIONS_MAX:
+                engine.limits = TABLE_LIMITS  # past them, glushkov is faster made
+        else:
+            engine = BitsQuery()
+        return engine.compile(
             question.pattern,
             flags=question.flags,
             full=question.full,

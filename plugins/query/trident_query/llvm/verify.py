@@ -4,8 +4,9 @@ The automaton is Glushkov's, made deterministic by subsets on the way. The code 
 to a state without a row, and returns; the row is made here, and the walk goes on from where it was. When the
 table is full it is emptied, so memory is bounded for any pattern.
 
-Walks from several candidates may read the same bytes. Beyond `WORK` bytes walked for each byte of text, the
-answer is given up (SpentError), so that time stays proportional to the text; the caller has another way.
+Walks from several candidates may read the same bytes. Beyond as many bytes walked for each byte of text as
+the pattern has positions (`WORK` at the least), the answer is given up (SpentError), so that time stays
+within pattern times text; the caller has another way.
 """
 
 from __future__ import annotations
@@ -145,7 +146,8 @@ class Verifier:
         self._set("classes", table.table.shape[1])
         self._set("spans", self.spans.ctypes.data)
         self._set("room", room)
-        self._set("work", WORK_MIN + WORK * len(data))
+        self.times = max(WORK, len(table.automaton))
+        self._set("work", WORK_MIN + self.times * len(data))
 
     def _set(self, field: str, value: int) -> None:
         self.call[_FIELDS.index(field)] = value
@@ -177,7 +179,7 @@ class Verifier:
             self._set("accepts", lazy.accepts.ctypes.data)
             status = verify(self.call.ctypes.data)
             if status == SPENT:
-                raise SpentError(f"matches were walked over more than {WORK} times")
+                raise SpentError(f"the text was walked over more than {self.times} times")
             if status != MISSING:
                 return self.spans[: self._get("given")], status == DONE
             self._set("state", lazy.expand(self._get("state")))
