@@ -102,6 +102,7 @@ def read_all(path: Path) -> tuple[Events, Session]:
 
 
 def test_opening_for_appending_merges_what_continues_the_store(tmp_path: Path, make_events: Make) -> None:
+    """STORE-52."""
     path = left(tmp_path, make_events, 50, [10, 20])
     with ReferenceStore(path, "append") as store:
         assert (store.recovery.spilled_events, store.recovery.spill_left_out) == (30, 0)
@@ -120,6 +121,7 @@ def test_events_that_the_store_has_already_are_not_put_there_twice(tmp_path: Pat
 
 
 def test_behind_a_gap_nothing_is_merged(tmp_path: Path, make_events: Make) -> None:
+    """STORE-52."""
     path = left(tmp_path, make_events, 50, [10, 20], first=60)
     with ReferenceStore(path, "append") as store:
         assert (store.recovery.spilled_events, store.recovery.spill_left_out) == (0, 30)
@@ -259,7 +261,7 @@ def test_a_merge_that_is_cut_short_is_done_at_the_next_opening(make_events: Make
 
 
 def test_merging_is_for_any_store(tmp_path: Path, make_events: Make) -> None:
-    """A store that knows nothing of spills: whoever opens it calls `merge_left`."""
+    """STORE-51, STORE-52. A store that knows nothing of spills: whoever opens it calls `merge_left`."""
 
     class Plain(ReferenceStore):
         def _merge_spill(self) -> None:

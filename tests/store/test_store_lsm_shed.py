@@ -22,6 +22,7 @@ def until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
 
 
 def test_a_timed_commit_is_put_off_and_made_up_for(tmp_path: Path) -> None:
+    """STORE-50."""
     store = LsmStore(tmp_path / "store", "create", Session(), commit="interval", commit_seconds=0.02)
     assert isinstance(store, Sheddable)
     store.shed(Pressure.SHED_SYNC)
