@@ -35,8 +35,25 @@ class Numbers:
 
 
 def test_the_same_chunks_though_the_buffer_is_used_again():
-    chunks = list(ReadAhead(Numbers(100)))
-    assert [(int(c.data[0]), c.seq, c.offset) for c in chunks] == [(n, n, 4 * n) for n in range(100)]
+    found = []
+    for chunk in ReadAhead(Numbers(100)):
+        time.sleep(0.001)  # the thread is as far ahead as it may be
+        found.append((chunk.data.tolist(), chunk.seq, chunk.offset))
+    assert found == [([n] * 4, n, 4 * n) for n in range(100)]
+
+
+def test_chunks_of_any_length_in_few_buffers():
+    class Lengths(Numbers):
+        def __iter__(self):
+            for n in range(self._count):
+                yield Chunk(np.full(1 + n * 7919 % 64, n % 251, np.uint8), n, 0)
+
+    buffers = set()
+    for n, chunk in enumerate(ReadAhead(Lengths(3_000))):
+        assert chunk.data.tolist() == [n % 251] * (1 + n * 7919 % 64)
+        if n >= 2_000:  # by then every buffer has had the longest
+            buffers.add(chunk.data.__array_interface__["data"][0])
+    assert len(buffers) <= AHEAD + 2
 
 
 def test_an_error_comes_after_the_chunks_before_it():

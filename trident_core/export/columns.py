@@ -80,13 +80,14 @@ class Layout:
         self._symbol = symbol
         self.dtype, self._prices, self._decimals, self._undefined = dtype, prices, decimals, undefined
         self._names: tuple[str, ...] = dtype.names or ()
+        self._room: dict[str, NDArray[Any]] = {}
         self._kinds = {name: column_of(name, dtype[name]) for name in self._names}
         self.schema = self._schema()
 
     def repetitive(self) -> list[str]:
-        """The columns worth a dictionary in Parquet: texts, symbols, sizes and counts."""
+        """The columns worth a dictionary in Parquet: texts, symbols, sizes, counts and quoted prices."""
         texts = [f.name for f in self.schema if pa.types.is_dictionary(f.type) or pa.types.is_string(f.type)]
-        numbers = [n for n in self._names if self._kinds[n] is Column.SYMBOL or "_sz" in n or "_ct" in n]
+        numbers = [n for n in self._names if self._kinds[n] is Column.SYMBOL or _is_repetitive(n)]
         return texts + numbers
 
     def ordered(self) -> list[str]:
@@ -123,12 +124,15 @@ class Layout:
             return pa.field(name, pa.decimal128(DECIMAL_DIGITS, decimals))
         return pa.field(name, pa.from_numpy_dtype(self.dtype[name]), metadata={"scale": str(decimals)})
 
-    def batch(self, parts: list[Table], symbols: Symbols) -> Any:
-        """A RecordBatch of `schema` with the rows of all `parts` (one or more), one after the other."""
+    def batch(self, parts: list[Table], symbols: Symbols, *, reuse: bool = False) -> Any:
+        """A RecordBatch of `schema` with the rows of all `parts` (one or more), one after the other.
+
+        `reuse`: it is valid until the next call, which uses its memory again.
+        """
         columns = []
         for name in self._names:
             kind = self._kinds[name]
-            values = _joined(parts, name)
+            values = self._column(parts, name) if reuse else _joined(parts, name)
             if kind is Column.TIME:
                 columns.append(_times(values, optional=name != "ts_event"))
             elif kind is Column.TEXT:
@@ -141,6 +145,14 @@ class Layout:
             if kind is Column.SYMBOL and self._symbol:
                 columns.append(_symbols(values, symbols))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _column(self, parts: list[Table], name: str) -> NDArray[Any]:
+        """A column of all parts, in memory that the column's last batch had."""
+        size = sum(map(len, parts))
+        room = self._room.get(name)
+        if room is None or len(room) < size:
+            room = self._room[name] = np.empty(size, self.dtype[name])
+        return np.concatenate([part[name] for part in parts], out=room[:size])
 
     def _absent(self, parts: list[Table], name: str, values: NDArray[Any]) -> NDArray[np.bool_] | None:
         """Which prices there are none of; None where that cannot be, or need not be known."""
@@ -172,6 +184,10 @@ class Layout:
         return pa.Array.from_buffers(
             pa.decimal128(DECIMAL_DIGITS, decimals), len(values), [validity, pa.py_buffer(wide)]
         )
+
+
+def _is_repetitive(name: str) -> bool:
+    return name == "price" or any(part in name for part in ("_px", "_sz", "_ct"))
 
 
 def _joined(parts: list[Table], name: str) -> NDArray[Any]:
