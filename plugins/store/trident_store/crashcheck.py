@@ -62,11 +62,16 @@ class Report:
         return len(self.violations) >= self.limit
 
 
+class _Killed(BaseException):
+    """The process has come to its end."""
+
+
 class Run:
     """One scripted run: "a5" appends 5 events, "s" syncs, "r" closes and opens again for writing, "i3" syncs
     and is interrupted, as by Ctrl-C, after the third change to the disk; "x" is a power cut: the run goes on
-    with a store that is opened on one of the states it may leave. "f" and "c" flush and compact a store that
-    can. `points` are all moments at which power may fail, those during recoveries included."""
+    with a store that is opened on one of the states it may leave. "k7" appends 16 events, syncs, and is killed
+    after the seventh change: what was written is all there, durable or not. "f" and "c" flush and compact a
+    store that can. `points` are all moments at which power may fail, those during recoveries included."""
 
     def __init__(self, opener: Opener, files: CrashFileSystem, key: str = "") -> None:
         self.opener, self.files = opener, files
@@ -122,6 +127,8 @@ class Run:
             getattr(self.store, {"f": "flush", "c": "compact"}[step], lambda: None)()
         elif step[0] == "i":
             self._interrupted_sync(int(step[1:]))
+        elif step[0] == "k":
+            self._kill(int(step[1:]))
         else:
             events = make_events(self.attempted, int(step[1:]), self.life)
             for locate in np.unique(events["locate"]):
@@ -160,6 +167,28 @@ class Run:
         with contextlib.suppress(KeyboardInterrupt):
             self.store.sync()
         self.files.on_change = self._point
+
+    def _kill(self, changes: int) -> None:
+        left = changes
+
+        def dead(*_: str) -> None:
+            raise _Killed
+
+        def change() -> None:
+            nonlocal left
+            self._point()
+            left -= 1
+            if left == 0:  # whatever would tidy up can do nothing any more
+                self.files.before = dead
+                dead()
+
+        self.files.on_change = change
+        with contextlib.suppress(_Killed):
+            self._take("a16")
+            self._take("s")
+        self.files.before, self.files.on_change = (lambda call: None), self._point
+        self.files.release()
+        self.resume()
 
     def _point(self) -> None:
         self.points.append(self.files.crash_point(self.acked, self.attempted, self.life))

@@ -55,6 +55,11 @@ class CrashFileSystem:
         """What a program sees now."""
         return {name: bytes(self._files[number].cache) for name, number in self._names.items()}
 
+    def release(self) -> None:
+        """The process that had files open is no more: its locks are free."""
+        self._locked.clear()
+        self._shared.clear()
+
     # -- FileSystem --
 
     def make_directory(self, path: Path) -> None:

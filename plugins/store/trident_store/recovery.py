@@ -62,6 +62,7 @@ def recover(
             end = pad[0].after()
             found.extents[-1] = Extent(end.segment, end.offset)
         files.sync(handle)
+        _settle_manifest(files, folder, found)
         files.sync_directory(folder)
         for slot in (found.mark.next_slot, 1 - found.mark.next_slot):
             write_slot(files, durable, slot, found.store_id, end, found.mark.minor | minor)
@@ -73,6 +74,18 @@ def recover(
             files.close(each)
         raise
     return found, end, handle, durable
+
+
+def _settle_manifest(files: FileSystem, folder: Path, found: Survey) -> None:
+    """Make the state that was found durable, before what it does not name is removed: a process that was killed
+    before it could sync its record left that in the cache."""
+    number = found.manifest.place[0]
+    if number:
+        handle = files.open(folder / manifest_name(number), write=True)
+        try:
+            files.sync(handle)
+        finally:
+            files.close(handle)
 
 
 def _renew_manifest(files: FileSystem, folder: Path, found: Survey, epoch: int, sector_bytes: int) -> None:

@@ -49,11 +49,12 @@ class TableSet:
 
 
 def look_at_tables(
-    files: FileSystem, folder: Path, store_id: bytes, cache: TableCache, *, every_byte: bool
-) -> TableSet:
-    """Read the manifest and open its tables. Raises StoreError for another version, OSError."""
+    files: FileSystem, folder: Path, store_id: bytes, cache: TableCache, *, every_byte: bool,
+    forget: bool = False,
+) -> TableSet:  # fmt: skip
+    """Read the manifest (`forget`: from the disk, not the cache) and open its tables. Raises StoreError for another version, OSError."""
     result = TableSet()
-    state = read_manifest(files, folder, store_id)
+    state = read_manifest(files, folder, store_id, forget=forget)
     if isinstance(state, Finding):
         result.findings.append(state)
         return result

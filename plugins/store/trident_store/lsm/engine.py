@@ -94,16 +94,14 @@ class LsmStore(ReferenceStore):
         )  # fmt: skip
         if tables and mode != "read":
             home = Home(self._state, self._upgrade, self._install)
-            self._maintenance = Maintenance(
-                self._files,
-                self.path,
-                self._writer,
-                self._session,
-                self._cache,
-                self._log_files,
-                home,
-                settings,
-            )
+            try:
+                self._maintenance = Maintenance(
+                    self._files, self.path, self._writer, self._session, self._cache, self._log_files, home,
+                    settings,
+                )  # fmt: skip
+            except OSError as error:
+                self._writer.release()
+                raise self._unreadable(error) from error
             self._maintain()
 
     # -- the contract --

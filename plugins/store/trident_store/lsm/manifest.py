@@ -127,12 +127,15 @@ def manifest_numbers(names: Sequence[str]) -> list[int]:
     return sorted((n for n in (file_number(name, "man") for name in names) if n is not None), reverse=True)
 
 
-def read_manifest(files: FileSystem, folder: Path, store_id: bytes) -> Manifest | Finding:
-    """The state in force, or what is wrong. Raises StoreError for another version, OSError."""
+def read_manifest(
+    files: FileSystem, folder: Path, store_id: bytes, *, forget: bool = False
+) -> Manifest | Finding:
+    """The state in force, or what is wrong; `forget`: as it is on the disk, not in the cache. Raises StoreError
+    for another version, OSError."""
     numbers = manifest_numbers(files.list_directory(folder))
     for number in numbers:
         try:
-            state = _read_one(files, folder, store_id, number)
+            state = _read_one(files, folder, store_id, number, forget)
         except FileNotFoundError:  # a writer beside has replaced it
             continue
         if state is not None:
@@ -142,9 +145,13 @@ def read_manifest(files: FileSystem, folder: Path, store_id: bytes) -> Manifest 
     return Finding(name, 0, 0, None, "the manifest of the tables is missing or damaged")
 
 
-def _read_one(files: FileSystem, folder: Path, store_id: bytes, number: int) -> Manifest | None:
+def _read_one(
+    files: FileSystem, folder: Path, store_id: bytes, number: int, forget: bool
+) -> Manifest | None:
     handle = files.open(folder / manifest_name(number))
     try:
+        if forget:
+            files.forget(handle)
         data = read(files, handle, files.size(handle), 0)
     finally:
         files.close(handle)
