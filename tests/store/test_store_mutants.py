@@ -14,6 +14,7 @@ SLOW = {
     "flush_of_what_is_not_durable",
     "manifest_before_the_table",
     "mark_trails_behind_a_rotation",
+    "manifest_not_settled_by_recovery",
     "manifest_not_synced",
     "manifest_records_share_a_sector",
     "manifest_removed_before_the_next",

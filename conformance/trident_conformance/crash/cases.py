@@ -63,14 +63,15 @@ def _script(rng: random.Random) -> str:
     steps: list[str] = []
     left = EVENTS_MAX
     for _ in range(rng.randint(5, 12)):
-        kind = rng.choices("asxrifc", (8, 6, 3, 2, 2, 1, 1))[0]
+        kind = rng.choices("asxrikfc", (8, 6, 3, 2, 2, 2, 1, 1))[0]
         if kind == "a":
             count = min(rng.choice((1, 1, 2, 3, 5, 9, 16)), left)
             left -= count
             if count:
                 steps.append(f"a{count}")
         else:
-            steps.append(f"i{rng.randint(1, 5)}" if kind == "i" else kind)
+            most = {"i": 5, "k": 70}.get(kind)
+            steps.append(f"{kind}{rng.randint(1, most)}" if most else kind)
     return " ".join(steps) or "a1 s"
 
 

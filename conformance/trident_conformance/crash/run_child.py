@@ -25,13 +25,18 @@ SMALL: Final = {
 }  # fmt: skip
 
 
+def small_options(base: type[Any]) -> dict[str, Any]:
+    """Those of SMALL that a store knows."""
+    known = inspect.signature(base).parameters
+    return {name: value for name, value in SMALL.items() if name in known}
+
+
 def told(base: type[Any]) -> type[Any]:
     """The store, telling."""
-    known = inspect.signature(base).parameters
 
     class Told(base):  # type: ignore[misc]
         def __init__(self, path: Any, mode: str, session: Any = None, **options: Any) -> None:
-            chosen = {name: value for name, value in SMALL.items() if name in known} if mode != "read" else {}
+            chosen = small_options(base) if mode != "read" else {}
             super().__init__(path, mode, session, **{**chosen, **options})
             if mode != "read":
                 os.write(1, b"open %d\n" % self.recovery.events)

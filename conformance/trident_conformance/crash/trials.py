@@ -3,6 +3,7 @@ state it was found; nothing when every promise was kept."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -108,15 +109,31 @@ def _going_on(run: Run, script: str) -> bool | str:
     failed = False
     for step in script.split():
         try:
-            run.step(step)
+            if failed and step == "r":
+                _opened_again(run)
+            else:
+                run.step(step)
         except StoreError:
             failed = True
-            run.expected = run.expected[: run.store.stats()["events"] * EVENT.itemsize]
+            if step == "r":
+                _opened_again(run)
+            else:
+                run.expected = run.expected[: run.store.stats()["events"] * EVENT.itemsize]
         except Exception as error:  # a broken protocol may break in any way
             return f"! {error!r}"
     run._point()
     failure = getattr(run.store, "maintenance_failure", "")
     return failed or bool(failure)
+
+
+def _opened_again(run: Run) -> None:
+    """Close, which after a failure acknowledges nothing, and open; once more if just that is refused."""
+    with contextlib.suppress(StoreError):
+        run.store.close()
+    try:
+        run.resume()
+    except StoreError:
+        run.resume()
 
 
 def _judged(run: Run, judge: Judge, where: str, per_point: int) -> Found | None:
