@@ -84,8 +84,8 @@ def query(
 
     With --json and without --count: one JSON object a line, and all of them unless --limit says otherwise.
     """
-    if by and (not count or match):
-        raise UsageError("--by groups counts of events", hint="add --count" if not match else "")
+    if by and not count:
+        raise UsageError("--by groups counts", hint="add --count")
     if not match and (define or within or measure or all_rows or state):
         raise UsageError("--define, --within, --measure and --state belong to --match")
     if sql is not None and follow:
@@ -108,6 +108,7 @@ def query(
             measure or [],
             all_rows,
             count,
+            by,
             limit,
             json,
             state,

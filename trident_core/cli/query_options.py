@@ -14,7 +14,7 @@ Flags = Annotated[str, typer.Option("--flags", help="Pattern flags, of i s m x."
 Since = Annotated[str | None, typer.Option("--from", help="From this time of day: 09:30.")]
 Until = Annotated[str | None, typer.Option("--to", help="Up to this time of day.")]
 Count = Annotated[bool, typer.Option("--count", help="Only count them.")]
-By = Annotated[str | None, typer.Option("--by", help="With --count: by symbol or by type (the default).")]
+By = Annotated[str | None, typer.Option("--by", help="With --count: by symbol, type; matches by a measure.")]
 Limit = Annotated[
     int | None, typer.Option("--limit", min=1, help="Show this many; else 20, with --json all.")
 ]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from trident_core.cli.output import console, emit, number, table
+from trident_core.dtypes import MATCHED
 from trident_core.errors import UsageError
 from trident_core.session import format_price, format_time
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Matches whose own events are fetched: for their labels, times and measures.
 FETCHED_MAX: Final = 100_000
+#: Matches that are kept before the limit is applied to them.
+KEPT_AT_ONCE: Final = 1 << 16
 #: A follower looks for new events so often, in seconds.
 POLL_S: Final = 0.2
 
@@ -42,6 +45,7 @@ class Wanted:
     measures: list[str] = field(default_factory=list)
     all_rows: bool = False
     count: bool = False
+    by: str | None = None
     limit: int = 0
     json: bool = False
     state: Path | None = None
@@ -50,7 +54,8 @@ class Wanted:
     def search(self, engine: Sequences, session: Session, texts: Query | None) -> SequenceSearch:
         return engine.search(
             self.match, session, define=self.define, per=self.per, within=self.within, skip=self.skip,
-            measures=self.measures, all_rows=self.all_rows, texts=texts, count_only=self.count,
+            measures=self.measures, all_rows=self.all_rows, texts=texts,
+            count_only=self.count and self.by is None,
         )  # fmt: skip
 
 
@@ -64,36 +69,37 @@ def run(wanted: Wanted, engine: Sequences, session: Session, texts: Query | None
     if resumed and wanted.state is not None:
         search.load(wanted.state)
     start, before = search.last_seq, search.total
-    kept: list[Matched] = []
-    have = 0
+    limit = wanted.limit if wanted.by is None else 0
+    kept: list[Matched] = [np.empty(0, MATCHED)]
     for events in scan(start):
-        found = search.feed(events)
-        have += len(found)
-        if len(found) and (not wanted.limit or have - len(found) < wanted.limit):
-            kept.append(found)
+        kept.append(search.feed(events))
+        if limit and sum(map(len, kept)) > 4 * limit + KEPT_AT_ONCE:
+            kept = [_first(kept, limit)]
     if wanted.state is None:
         kept.append(search.finish())
     else:
         search.save(wanted.state)
-    matches = np.concatenate(kept) if kept else search.feed(np.empty(0, _event()))
-    matches = matches[: wanted.limit] if wanted.limit else matches
+    matches = _first(kept, limit)
     if wanted.explain:
         print(jsonlib.dumps(search.explain(), indent=2, ensure_ascii=False), file=sys.stderr)
-    if wanted.count:
+    if wanted.count and wanted.by is None:
         _print_count(search.total - before, wanted)
         return
     rows = list(told(matches, wanted, engine, session, texts, search, scan))
-    if wanted.json:
+    if wanted.by is not None:
+        _print_groups(rows, wanted.by, wanted)
+    elif wanted.json:
         for row in rows:
             print(jsonlib.dumps(row))
     else:
         _print(rows, search.total - before, wanted)
 
 
-def _event() -> np.dtype[Any]:
-    from trident_core.dtypes import EVENT
-
-    return EVENT
+def _first(kept: list[Matched], limit: int) -> Matched:
+    """The first matches by their last event, then their first; 0 is no limit."""
+    matches = np.concatenate(kept)
+    order = np.lexsort((matches["first"], matches["last"]))
+    return matches[order[:limit] if limit else order]
 
 
 def _print_count(total: int, wanted: Wanted) -> None:
@@ -111,7 +117,7 @@ def told(
     fetched: dict[int, tuple[Any, Any]] = {}
     if len(matches) <= FETCHED_MAX:
         fetched = fetch(matches, wanted.search(engine, session, texts), scan)
-    elif wanted.measures or wanted.all_rows:
+    elif wanted.measures or wanted.all_rows or wanted.by:
         raise UsageError(
             f"measures of {len(matches):,} matches, more than {FETCHED_MAX:,}, the cap", hint="set --limit"
         )
@@ -192,6 +198,35 @@ def _print(rows: list[dict[str, Any]], total: int, wanted: Wanted) -> None:
     out.print(shown)
     cut = wanted.limit and total > wanted.limit
     out.print(f"{number(total)} matches" + (f"; stopped at --limit {wanted.limit}" if cut else ""))
+
+
+def _print_groups(rows: list[dict[str, Any]], by: str, wanted: Wanted) -> None:
+    """Matches by a measure (or the partition, the symbol), with the sums of the other measures."""
+    if rows and by not in rows[0]:
+        raise UsageError(f"no {by!r} to group by", hint=f"there are {', '.join(rows[0])}")
+    sums = [measure.partition("=")[0].strip() for measure in wanted.measures]
+    sums = [name for name in sums if name != by]
+    groups: dict[Any, dict[str, Any]] = {}
+    for row in rows:
+        group = groups.setdefault(row[by], {by: row[by], "matches": 0, **dict.fromkeys(sums, 0)})
+        group["matches"] += 1
+        for name in sums:
+            group[name] += row[name] if isinstance(row[name], (int, float)) else 0
+    made = sorted(groups.values(), key=lambda group: (-group["matches"], str(group[by])))
+
+    def render(out: Any) -> None:
+        shown = table("", by, ">matches", *(f">{name}" for name in sums), gap=0)
+        for group in made[: wanted.limit or None]:
+            shown.add_row(*(_cell(value) for value in group.values()))
+        out.print(shown)
+        cut = (
+            f"; the first {wanted.limit} groups of {len(made)}"
+            if wanted.limit and len(made) > wanted.limit
+            else ""
+        )
+        out.print(f"{number(len(rows))} matches{cut}")
+
+    emit(made, as_json=wanted.json, render=render)
 
 
 def _cell(value: Any) -> str:

@@ -135,15 +135,18 @@ class SlowSequence:
             return self.session.directory.symbol(key) or key
         return self.names.get(key, "all")
 
-    def partition(self, events: Events) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    def _labelling(self) -> EventSequence:
+        """For the labels of matches that are known; what they are is the reference's own answer."""
         if self._again is None:
             question, session, per, texts = self._fast
             self._again = EventSequence(question, session, per, texts=texts)
-        return self._again.partition(events)
+        return self._again
+
+    def partition(self, events: Events) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        return self._labelling().partition(events)
 
     def rows(self, events: Events, letters: NDArray[np.uint32]) -> list[dict[str, Any]]:
-        assert self._again is not None
-        return self._again.rows(events, letters)
+        return self._labelling().rows(events, letters)
 
     def save(self, path: Path) -> None:
         raise UsageError("the reference saves no state", hint="use the engine numba")

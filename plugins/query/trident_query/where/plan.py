@@ -93,7 +93,7 @@ def bounds(node: Node, session: Session, wanted: bool = True) -> Bounds:
         return _constant(node, wanted) if not columns else Bounds()
     made = Bounds()
     if not isinstance(node, IsNull):
-        for name in columns & _NULLABLE.keys():
+        for name in _demanded(node, wanted) & _NULLABLE.keys():
             made = made.both(Bounds(types=frozenset(_NULLABLE[name])))
     if columns == {"type"}:
         return made.both(
@@ -103,6 +103,14 @@ def bounds(node: Node, session: Session, wanted: bool = True) -> Bounds:
         known = [each for each in session.directory if each.symbol]
         return made.both(Bounds(locates=frozenset(e.locate for e in known if _of(node, e.symbol) is wanted)))
     return made.both(_ranges(node, wanted))
+
+
+def _demanded(node: Node, wanted: bool) -> set[str]:
+    """The columns that must not be null where a test is true (or false). One option of `in`, or one end of
+    `between`, may decide without the others."""
+    if (isinstance(node, In) and wanted) or (isinstance(node, Between) and not wanted):
+        node = node.item
+    return {leaf.name for leaf in walk(node) if isinstance(leaf, Column)}
 
 
 def _of(node: Node, value: Value) -> Value:

@@ -1,0 +1,147 @@
+"""Sequences of events: the streaming engine against the reference, in pieces, with its state saved between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trident_core.dtypes import EVENT, Events, Matched
+from trident_core.errors import UsageError
+from trident_core.session import Instrument, Session
+from trident_query.sequence.engines import NumbaSequences, ReferenceSequences
+
+QUESTIONS: list[dict[str, Any]] = [
+    {"match": "A E+ D"},
+    {"match": "(A|F) (U|E)* D", "within": "5ms"},
+    {"match": "big (E|C|X)* D", "define": ["big: type in ('A','F') and shares>=200"], "per": "symbol"},
+    {"match": "up up+", "define": ["up: price > prev(price)"], "per": "symbol"},
+    {"match": "A not E within 4ms"},
+    {"match": "F D?", "per": "mpid"},
+    {"match": ". A* .{2}", "per": "all", "within": "3ms"},
+    {"match": "A+ not D within 3ms", "per": "symbol"},
+    {"match": "^ A E* $"},
+    {"match": "x* D", "define": ["x: ts - prev(ts) <= 1ms and type != 'D'"], "per": "symbol"},
+    {"match": "A (E E | X)?", "per": "all"},
+    {"match": "A+ (.{2} D)?", "per": "symbol"},
+]
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    made = Session()
+    for locate, symbol in enumerate(["AAPL", "MSFT", "A"], start=1):
+        made.directory.put(Instrument(locate, symbol))
+    return made
+
+
+def flow(rng: np.random.Generator, n: int) -> Events:
+    """Orders that are added, replaced, executed and deleted; some events name orders that are gone."""
+    made, live, reference, time = np.zeros(n, EVENT), [], 1, 0
+    for place, row in enumerate(made):
+        time += int(rng.integers(0, 3)) * 1_000_000
+        row["seq"], row["ts"] = 5 + 2 * place, time
+        if rng.random() < 0.4 or not live:
+            row["type"], row["ref"], row["locate"] = ord(rng.choice(list("AAF"))), reference, rng.integers(1, 4)
+            row["qty"], row["price"], row["side"] = rng.integers(1, 4) * 100, rng.integers(1, 4) * 10_000, ord("B")
+            if row["type"] == ord("F"):
+                row["aux"][:4] = list(rng.choice([b"ABCD", b"XY  "]))
+            live.append((reference, int(row["locate"])))
+            reference += 1
+            continue
+        at = int(rng.integers(len(live)))
+        row["ref"], row["locate"] = live[at]
+        row["type"], row["qty"] = ord(rng.choice(list("EEXDDUCP"))), rng.integers(1, 3) * 100
+        if row["type"] == ord("P"):
+            row["ref"] = 0
+        if row["type"] == ord("U"):
+            row["ref2"], row["price"] = reference, rng.integers(1, 4) * 10_000
+            live[at] = reference, int(row["locate"])
+            reference += 1
+        if row["type"] == ord("D"):
+            live.pop(at)
+    return made
+
+
+def shown(search: Any, found: Matched) -> list[tuple[Any, ...]]:
+    return sorted(
+        (search.value(int(m["key"])), int(m["first"]), int(m["last"]), int(m["last_ts"]) * int(m["rows"]), int(m["rows"]))
+        for m in found
+    )
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q["match"])
+def test_any_split_and_a_saved_state_give_what_the_reference_gives(
+    question: dict[str, Any], session: Session, tmp_path: Path
+) -> None:
+    rng, found_any = np.random.default_rng(7), 0
+    for _ in range(4):
+        events = flow(rng, 100)
+        reference = ReferenceSequences().search(session=session, **question)
+        reference.feed(events)
+        wanted = shown(reference, reference.finish())
+        search = NumbaSequences().search(session=session, **question)
+        found, at = [], 0
+        while at < len(events):
+            end = at + int(rng.integers(1, 40))
+            found.append(search.feed(events[at:end]))
+            at = end
+            if rng.random() < 0.4:
+                search.save(tmp_path / "state")
+                search = NumbaSequences().search(session=session, **question)
+                search.load(tmp_path / "state")
+        found.append(search.finish())
+        assert shown(search, np.concatenate(found)) == wanted
+        counting = NumbaSequences().search(session=session, count_only=True, **question)
+        for part in (events[:33], events[33:]):
+            counting.feed(part)
+        counting.finish()
+        assert counting.total == search.total == len(wanted)
+        found_any += len(wanted)
+    assert found_any or "price" in str(question) or question.get("within")
+
+
+def test_the_keys_of_finished_orders_are_used_again(session: Session) -> None:
+    search = NumbaSequences().search("A D", session)
+    for batch in range(50):
+        events = np.zeros(2_000, EVENT)
+        events["seq"] = np.arange(2_000) + 1 + 2_000 * batch
+        events["type"] = np.tile(list(b"AD"), 1_000)
+        events["ref"] = np.repeat(np.arange(1_000) + 1 + 1_000 * batch, 2)
+        assert len(search.feed(events)) == 1_000
+    assert search.keys.key_count < 1 << 14, "100,000 orders must not need as many keys"
+    assert search.total == 50_000
+
+
+def test_a_state_of_another_question_and_a_damaged_one_are_refused(session: Session, tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    search = NumbaSequences().search("A D", session)
+    search.save(path)
+    with pytest.raises(UsageError, match="another question"):
+        NumbaSequences().search("A E", session).load(path)
+    raw = bytearray(path.read_bytes())
+    for cut in (0, 10, len(raw) // 2):
+        path.write_bytes(raw[:cut])
+        with pytest.raises(UsageError):
+            search.load(path)
+    with pytest.raises(UsageError, match="cannot read"):
+        search.load(tmp_path / "none")
+
+
+def test_hostile_events_stay_bounded(session: Session) -> None:
+    """References that repeat, replaces by themselves and by 0, orders that were never added."""
+    rng = np.random.default_rng(11)
+    events = np.zeros(3_000, EVENT)
+    events["seq"] = np.arange(3_000) + 1
+    events["type"] = rng.choice(list(b"AFECXDUP"), 3_000)
+    events["ref"] = rng.integers(0, 20, 3_000)
+    events["ref2"] = rng.integers(0, 20, 3_000)
+    events["qty"] = rng.choice([0, 1, 100, 2**64 - 1], 3_000)
+    for question in QUESTIONS:
+        search = NumbaSequences().search(session=session, **question)
+        for at in range(0, 3_000, 700):
+            search.feed(events[at : at + 700])
+        search.finish()
+        assert search.walk.pool[0, 0] == 0
