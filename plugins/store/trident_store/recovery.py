@@ -77,8 +77,8 @@ def recover(
 
 
 def _settle_manifest(files: FileSystem, folder: Path, found: Survey) -> None:
-    """Make the state that was found durable, before what it does not name is removed: a process that was killed
-    before it could sync its record left that in the cache."""
+    """Make the state that was found durable, before what it does not name is removed: a process that was
+    killed before it could sync its record left that in the cache."""
     number = found.manifest.place[0]
     if number:
         handle = files.open(folder / manifest_name(number), write=True)

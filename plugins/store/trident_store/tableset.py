@@ -52,7 +52,8 @@ def look_at_tables(
     files: FileSystem, folder: Path, store_id: bytes, cache: TableCache, *, every_byte: bool,
     forget: bool = False,
 ) -> TableSet:  # fmt: skip
-    """Read the manifest (`forget`: from the disk, not the cache) and open its tables. Raises StoreError for another version, OSError."""
+    """Read the manifest (`forget`: from the disk, not the cache) and open its tables. Raises StoreError for
+    another version, OSError."""
     result = TableSet()
     state = read_manifest(files, folder, store_id, forget=forget)
     if isinstance(state, Finding):

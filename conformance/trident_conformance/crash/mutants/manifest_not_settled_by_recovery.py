@@ -1,5 +1,5 @@
-"""Recovery believes a record of the manifest that a killed process left in the cache, and removes what it does
-not name, before the record is durable. (Trident's own until the laboratory found it.)"""
+"""Recovery believes a record of the manifest that a killed process left in the cache, and removes what it
+does not name, before the record is durable. (Trident's own until the laboratory found it.)"""
 
 from trident_conformance.crash.mutants import Patch
 from trident_conformance.crash.trials import cut

@@ -72,5 +72,5 @@ class LmdbStore(BlockStore):
     """A store on LMDB. Options and errors: `trident_store.blocks.store.BlockStore`."""
 
     engine = LmdbEngine()
-    #: For the crash laboratory: LMDB's meta pages have no checksum; one that is torn inside a sector is refused.
+    #: For the crash laboratory: LMDB's meta pages have no checksum, one torn inside a sector is refused.
     whole_sectors = True

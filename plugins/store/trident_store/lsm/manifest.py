@@ -130,8 +130,8 @@ def manifest_numbers(names: Sequence[str]) -> list[int]:
 def read_manifest(
     files: FileSystem, folder: Path, store_id: bytes, *, forget: bool = False
 ) -> Manifest | Finding:
-    """The state in force, or what is wrong; `forget`: as it is on the disk, not in the cache. Raises StoreError
-    for another version, OSError."""
+    """The state in force, or what is wrong; `forget`: as it is on the disk, not in the cache. Raises
+    StoreError for another version, OSError."""
     numbers = manifest_numbers(files.list_directory(folder))
     for number in numbers:
         try:
@@ -145,9 +145,7 @@ def read_manifest(
     return Finding(name, 0, 0, None, "the manifest of the tables is missing or damaged")
 
 
-def _read_one(
-    files: FileSystem, folder: Path, store_id: bytes, number: int, forget: bool
-) -> Manifest | None:
+def _read_one(files: FileSystem, folder: Path, store_id: bytes, number: int, forget: bool) -> Manifest | None:
     handle = files.open(folder / manifest_name(number))
     try:
         if forget:
