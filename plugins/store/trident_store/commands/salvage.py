@@ -56,7 +56,7 @@ def _of_files(
     path: Path, out: Path, maker: Any, engine: str, like: Path | None, advance: Advance
 ) -> Salvaged:
     from trident_store.filesystem import OsFileSystem
-    from trident_store.tools.salvage import REPORT, Wreck, report_bytes, salvage, session_for
+    from trident_store.tools.salvage import Wreck, salvage, session_for, write_report
 
     wreck = Wreck(OsFileSystem(), path)
     session = session_for(wreck, _session_like(like))
@@ -65,7 +65,7 @@ def _of_files(
         result = salvage(wreck, made, advance=lambda done, total: advance(done, total, done))
     finally:
         made.close()
-    (out / REPORT).write_bytes(report_bytes(result))
+    write_report(result, out)
     return result
 
 
@@ -81,7 +81,7 @@ def _by_contract(
 ) -> Salvaged:
     """Of another engine's store, what a reader gets out of it before the damage."""
     from trident_core.session import Session
-    from trident_store.tools.salvage import REPORT, Gap, Salvaged, report_bytes
+    from trident_store.tools.salvage import Gap, Salvaged, write_report
 
     result = Salvaged(source=str(path))
     with reading(path, engine) as (store, _):
@@ -108,7 +108,7 @@ def _by_contract(
         raise StoreError(
             f"{path}: {engine} gives nothing out of it", hint=f"try {engine}'s own tools on {path / engine}"
         )
-    (out / REPORT).write_bytes(report_bytes(result))
+    write_report(result, out)
     return result
 
 

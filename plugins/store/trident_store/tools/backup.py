@@ -38,8 +38,7 @@ from trident_store.lsm.layout import HEADER_BYTES, MANIFEST_MAGIC, MINOR, manife
 from trident_store.lsm.manifest import Manifest, encode_record
 from trident_store.survey import survey
 from trident_store.tools.counting import Advance
-from trident_store.tools.salvage import REPORT
-from trident_store.tools.verify import verify
+from trident_store.tools.verify import REPORT, verify
 
 LIST: Final = "backup.json"
 _CHUNK: Final = 4 << 20
@@ -142,6 +141,8 @@ class _Backup:
                     f"{folder} holds backups of another store ({self.base.source})",
                     hint="name another folder",
                 )
+        elif folder.exists() and not folder.is_dir():
+            raise UsageError(f"{folder} is no folder", hint="name a folder for backups")
         elif folder.exists() and any(not name.endswith(_PARTIAL) for name in os.listdir(folder)):
             raise UsageError(f"{folder} exists and holds no backups", hint="name a new or an empty folder")
         number = int(earlier[-1].name) + 1 if earlier else 1

@@ -26,9 +26,8 @@ from trident_store.mark import Mark, read_mark
 from trident_store.tools.counting import Advance
 from trident_store.tools.frames import Segment, segment_numbers
 from trident_store.tools.table_parts import TableParts
+from trident_store.tools.verify import REPORT
 
-#: The report, in the folder of the new store; `trident verify` reads it.
-REPORT: Final = "salvaged.json"
 _SLICE: Final = 1 << 16
 
 
@@ -328,6 +327,11 @@ def session_for(wreck: Wreck, like: Session | None) -> Session:
             hint="name a sound store of the same session with --like",
         )
     return Session.from_json(session.to_json() | {"directory": []})
+
+
+def write_report(result: Salvaged, folder: Path) -> None:
+    """Put the report beside the events that were saved. Raises OSError."""
+    (folder / REPORT).write_bytes(report_bytes(result))
 
 
 def report_bytes(result: Salvaged) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 import dataclasses
+import json
 from pathlib import Path
 
 from trident_core.contracts import Finding, Verification
@@ -15,9 +16,11 @@ from trident_store.found import Survey
 from trident_store.survey import survey
 from trident_store.tableset import TableCache
 from trident_store.tools.counting import Advance, CountingFiles, size_of
-from trident_store.tools.frames import Segment, segment_numbers
+from trident_store.tools.frames import Segment, bytes_of, segment_numbers
 from trident_store.tools.table_check import TableCheck
 
+#: What `salvage` writes beside the events that it saved.
+REPORT = "salvaged.json"
 _REPAIR = "`trident repair` rebuilds it from the events, if they check"
 _SALVAGE = "`trident salvage` saves all other events into a new store; a backup has these, too"
 
@@ -45,7 +48,7 @@ def verify(files: FileSystem, folder: Path, advance: Advance) -> Verification:
         checked["tables"] += 1
         checked["blocks"] += len(table.blocks)
         checked["order references"] += len(table.refs)
-    told = _told(files, folder, found, findings)
+    told = _told(files, folder, found, findings) + salvage_note(files, folder)
     return Verification(found.end.ordinal, found.end.last_seq, found.bytes, told, checked)
 
 
@@ -88,6 +91,20 @@ def _anchors(files: FileSystem, folder: Path, found: Survey) -> list[tuple[int, 
                     anchors[frame.ordinal] = frame.first_seq
                     anchors[frame.ordinal + frame.count] = frame.last_seq + 1
     return sorted(anchors.items())
+
+
+def salvage_note(files: FileSystem, folder: Path) -> list[Finding]:
+    """A store that `salvage` made, and that lacks events, says so."""
+    try:
+        report = json.loads(bytes_of(files, folder / REPORT).tobytes())
+        if report["complete"]:
+            return []
+        gaps, source = len(report["gaps"]), report["source"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return [
+        Finding(REPORT, 0, 0, None, f"salvaged from {source}, with {gaps} gaps: events are missing", "note")
+    ]
 
 
 def advice(finding: Finding) -> str:
