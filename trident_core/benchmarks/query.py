@@ -18,7 +18,7 @@ from trident_core.benchmarks import query_data as data
 from trident_core.benchmarks.matrix import Contender, Matrix
 from trident_core.benchmarks.query_peers import COLUMN_PEERS, TEXT_PEERS, ColumnPeer
 from trident_core.benchmarks.setting import DAYS, Setting
-from trident_core.contracts import Kind
+from trident_core.contracts import Explained, Kind
 from trident_core.footprint import footprint
 from trident_core.plugins import registry
 
@@ -32,10 +32,11 @@ def bench_query(setting: Setting) -> list[Matrix]:
     whole = setting.day.name in DAYS
     count = COLUMN_COUNT if whole else setting.day.messages
     size = TEXT_BYTES if whole else max(1 << 16, 12 * count)
-    return [bench_columns(setting, count), bench_text(setting, size)]
+    return [bench_columns(setting, count, alone=whole), bench_text(setting, size, alone=whole)]
 
 
-def bench_columns(setting: Setting, count: int) -> Matrix:
+def bench_columns(setting: Setting, count: int, *, alone: bool = True) -> Matrix:
+    """`alone`: also what takes processes of its own, times to compile and memory."""
     name, factory = setting.engine(Kind.QUERY)
     engine, symbols = factory(), data.column(count)
     made = Matrix(
@@ -51,10 +52,12 @@ def bench_columns(setting: Setting, count: int) -> Matrix:
             peers[peer.name] = peer(symbols)
     target = np.empty_like(symbols.values)
     made.floors["copy of the bytes"] = _best(lambda: np.copyto(target, symbols.values))
-    times = _compile_times(setting, [(p, "") for p in data.COLUMN_PATTERNS.values()], "column")
+    asked = [(pattern, "") for pattern in data.COLUMN_PATTERNS.values()]
+    used = _engine_used(setting, lambda program: _counter(program, symbols)())
+    times = _compile_times(used, asked, "column") if alone else {}
     for label, pattern in data.COLUMN_PATTERNS.items():
         program = engine.compile(pattern)
-        compiled, loaded = times[pattern]
+        compiled, loaded = times.get(pattern, (None, None))
         contenders = {f"{name}, raw bytes": Contender(_counter(program, symbols), count, compiled, loaded)}
         if hasattr(program, "count_codes"):
             run = partial(program.count_codes, symbols.codes, symbols.distinct)
@@ -67,14 +70,16 @@ def bench_columns(setting: Setting, count: int) -> Matrix:
                 expected = int(program.match(symbols.values[:units]).sum())
             contenders[peer_name] = Contender(answer, units, ms, expected=expected)
         made.measure(label, contenders, setting.rounds)
-    _remember_memory(made, setting, list(peers), count)
+    if alone:
+        _remember_memory(made, setting, list(peers), count)
     made.notes.append("polars and duckdb use their own threads, as they come; the others use one")
     if any(peer.units for peer in peers.values()):
         made.notes.append("engines that are called once per value are asked the first 200,000 values")
     return made
 
 
-def bench_text(setting: Setting, size: int) -> Matrix:
+def bench_text(setting: Setting, size: int, *, alone: bool = True) -> Matrix:
+    """`alone`: also the times to compile, in processes of their own."""
     name, factory = setting.engine(Kind.QUERY)
     engine, text = factory(), data.text(size)
     patterns = {label: f"(?{f}){p}" if f else p for label, (p, f) in data.TEXT_PATTERNS.items()}
@@ -82,11 +87,12 @@ def bench_text(setting: Setting, size: int) -> Matrix:
     array = np.frombuffer(text, np.uint8)
     target = np.empty_like(array)
     made.floors["copy of the bytes"] = _best(lambda: np.copyto(target, array))
-    times = _compile_times(setting, list(data.TEXT_PATTERNS.values()), "text")
+    used = _engine_used(setting, lambda program: program.spans(text, 1))
+    times = _compile_times(used, list(data.TEXT_PATTERNS.values()), "text") if alone else {}
     for label, (pattern, flags) in data.TEXT_PATTERNS.items():
         program = engine.compile(pattern, flags=flags)
         contenders: dict[str, Contender] = {}
-        compiled, loaded = times[pattern]
+        compiled, loaded = times.get(pattern, (None, None))
         for what in ("ends", "spans"):
             run = getattr(program, f"count_{what}", None)
             if run is None:
@@ -128,12 +134,18 @@ def _best(run: Callable[[], object], rounds: int = 5) -> float:
 # --- in processes of their own ------------------------------------------------------------------------------
 
 
-def _compile_times(
-    setting: Setting, patterns: list[tuple[str, str]], what: str
-) -> dict[str, tuple[float, float]]:
+def _engine_used(setting: Setting, ask: Callable[[Any], object]) -> str:
+    """The engine that answers such a question: the selected one, or the one that it says it hands it to."""
+    selection = registry().select(Kind.QUERY, setting.engines.get(Kind.QUERY))
+    program = selection.load()().compile("^A[B-Z]")
+    ask(program)
+    programs = program.explain().get("programs") if isinstance(program, Explained) else None
+    return str(programs[0]["engine"]) if programs else selection.spec.name
+
+
+def _compile_times(engine: str, patterns: list[tuple[str, str]], what: str) -> dict[str, tuple[float, float]]:
     """pattern -> ms from the pattern to the first answer, in a process that has nothing compiled, and in the
     next one, which finds on disk what the first one left there."""
-    engine = registry().select(Kind.QUERY, setting.engines.get(Kind.QUERY)).spec.name
     runs: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory(prefix="trident-bench-cache-") as folder:
         environment = {**os.environ, "TRIDENT_LLVM_CACHE": folder}

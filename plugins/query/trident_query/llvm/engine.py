@@ -22,7 +22,7 @@ from trident_query.llvm.codes import look_up
 from trident_query.llvm.columns import Columns, Layout, layout_of
 from trident_query.llvm.host import Host, host
 from trident_query.llvm.texts import Bytes, TextScan
-from trident_query.llvm.verify import SpentError
+from trident_query.llvm.verify import SpentError, load_walk
 from trident_query.program import Explanation, Question
 
 #: Engines that are asked where there is no code for it, in this order.
@@ -267,6 +267,12 @@ class LlvmQuery:
         flag.
         """
         return LlvmProgram(Question(pattern, flags, full, raw, first), self.host)
+
+    def warm_up(self) -> None:
+        """Compile what is the same for every pattern, or load it from the cache."""
+        load_walk()
+        for dtype in (np.uint8, np.uint16, np.uint32):
+            look_up(np.zeros(1, dtype), np.ones(1, np.bool_), self.host)
 
     def count_answers(self, codes: NDArray[Any], answers: NDArray[np.bool_]) -> int:
         """How many codes (u8, u16 or u32 [n]) have a True in `answers` (bool[k]); one from k on has none."""

@@ -172,7 +172,7 @@ class Verifier:
 
     def run(self) -> tuple[NDArray[np.int64], bool]:
         """(spans found, whether all candidates are used up). Raises SpentError."""
-        lazy, verify = self.lazy, _verify()
+        lazy, verify = self.lazy, load_walk()
         self._set("given", 0)
         while True:
             self._set("table", lazy.table.ctypes.data)
@@ -355,5 +355,6 @@ def _library() -> Library:
 
 
 @cache
-def _verify() -> Callable[[int], int]:
+def load_walk() -> Callable[[int], int]:
+    """The walk, compiled once, or loaded from the cache."""
     return _library().function("verify", ctypes.c_int64, ctypes.c_void_p)
