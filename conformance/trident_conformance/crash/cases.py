@@ -81,6 +81,11 @@ def options_of(engine: Engine) -> list[dict[str, Any]]:
     return said() if said is not None else [{}]
 
 
+def option_of(engine: Engine) -> str:
+    """What `--store` must say to have this engine: of a factory, its capabilities, too."""
+    return "+".join([engine.name, *sorted(engine.spec.capabilities)]) if ":" in engine.name else engine.name
+
+
 def modelled(engine: Engine) -> bool:
     """Does every call of the engine to the disk go through a file-system object that we may give?"""
     return engine.declares(Capability.FILESYSTEM)

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from trident_conformance.crash import foreign
-from trident_conformance.crash.cases import case_of, modelled
+from trident_conformance.crash.cases import case_of, modelled, option_of
 from trident_conformance.crash.lab import CaseReport, replay, run_case, run_seed
 from trident_conformance.crash.progress import Progress
 from trident_conformance.engines import Engine, select
@@ -104,7 +104,7 @@ def _reports(
         try:
             while not enough():
                 while len(running) < jobs:
-                    running.add(pool.submit(run_seed, engine.name, seed, per_point))
+                    running.add(pool.submit(run_seed, option_of(engine), seed, per_point))
                     seed += 1
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in done)

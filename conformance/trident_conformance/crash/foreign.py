@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from trident_conformance.crash.cases import Case
+from trident_conformance.crash.cases import Case, option_of
 from trident_conformance.crash.lab import CaseReport, Replay, Violation
 from trident_conformance.engines import Engine
 from trident_core.errors import StoreError, UsageError
@@ -76,7 +76,7 @@ def run_case(engine: Engine, seed: int, per_point: int) -> CaseReport:
                 problem = against(known[key], *point.note)
                 if problem and len(report.violations) < 5:
                     where = f"{seed}:{number}.{state}"
-                    report.violations.append(Violation(engine.name, where, problem, case.shown()))
+                    report.violations.append(Violation(option_of(engine), where, problem, case.shown()))
     report.seconds = time.perf_counter() - began
     return report
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from trident_conformance.crash.cases import Case, case_of, opener_of
+from trident_conformance.crash.cases import Case, case_of, opener_of, option_of
 from trident_conformance.engines import Engine
 from trident_core.contracts import Kind
 from trident_core.dtypes import EVENT
@@ -68,13 +68,13 @@ def run_case(engine: Engine, case: Case, per_point: int) -> CaseReport:
             problem = _problem(run, judge, number, point.state(state, f"{case.key}:{number}"))
             if problem:
                 where = f"{case.seed}:{number}.{state}"
-                report.violations.append(Violation(engine.spec.name, where, problem, case.shown()))
+                report.violations.append(Violation(option_of(engine), where, problem, case.shown()))
                 if len(report.violations) >= VIOLATIONS_MAX:
                     break
         if len(report.violations) >= VIOLATIONS_MAX:
             break
     if failure:
-        report.violations.append(Violation(engine.name, f"{case.seed}:run", failure, case.shown()))
+        report.violations.append(Violation(option_of(engine), f"{case.seed}:run", failure, case.shown()))
     report.distinct, report.seconds = judge.distinct, time.perf_counter() - began
     return report
 

@@ -67,11 +67,14 @@ class _Killed(BaseException):
 
 
 class Run:
-    """One scripted run: "a5" appends 5 events, "s" syncs, "r" closes and opens again for writing, "i3" syncs
-    and is interrupted, as by Ctrl-C, after the third change to the disk; "x" is a power cut: the run goes on
-    with a store that is opened on one of the states it may leave. "k7" appends 16 events, syncs, and is
-    killed after the seventh change: what was written is all there, durable or not. "f" and "c" flush and
-    compact a store that can. `points` are all moments at which power may fail, those during recoveries included."""
+    """One scripted run: "a5" appends 5 events, "s" syncs, "r" closes and opens again for writing.
+
+    "i3" syncs and is interrupted, as by Ctrl-C, after the third change to the disk. "x" is a power cut: the
+    run goes on with a store that is opened on one of the states it may leave. "k7" appends 16 events, syncs,
+    and is killed after the seventh change: what was written is all there, durable or not. "f" and "c" flush
+    and compact a store that can. `points` are all moments at which power may fail, those during recoveries
+    included.
+    """
 
     def __init__(self, opener: Opener, files: CrashFileSystem, key: str = "") -> None:
         self.opener, self.files = opener, files
