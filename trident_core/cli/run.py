@@ -55,6 +55,8 @@ def run(
     from trident_core.line.faults import Faults
     from trident_core.line.pinning import parse_pin
 
+    if ring is not None and (ring < 2 or ring & (ring - 1)):
+        raise UsageError(f"--ring {ring}: not a power of two", hint="65536, 1048576 …")
     live = None if backpressure is None else not backpressure
     behind = Behind(stages, live, parse_pin(pin) if pin else (), tuple(inject or ()), ring or 0)
     Faults.parse(behind.inject)  # a fault that makes no sense is told before anything is opened
