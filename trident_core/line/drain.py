@@ -83,6 +83,7 @@ class Drain:
         )  # EVENT[1]: what was taken out of the ring last
         self._taking = threading.Lock()
         self._over = threading.Event()
+        self._synced = self._sync_at = time.perf_counter()  # the last sync, and the last that was due
         self._watch_error: BaseException | None = None
 
     def run(self) -> None:
