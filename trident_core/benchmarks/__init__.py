@@ -16,6 +16,7 @@ from trident_core.benchmarks.line import LineResult, bench_line
 from trident_core.benchmarks.matrix import Matrix
 from trident_core.benchmarks.parts import bench_parse, bench_ring
 from trident_core.benchmarks.query import bench_query
+from trident_core.benchmarks.query_sequences import bench_sequences
 from trident_core.benchmarks.setting import Setting, SimulatedDay
 from trident_core.benchmarks.stores import bench_store
 from trident_core.benchmarks.whole import bench_book, bench_convert
@@ -32,6 +33,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Setting], Sequence[Result]]]] = {
     "convert": bench_convert,
     "store": bench_store,
     "query": bench_query,
+    "sequences": bench_sequences,
     "ring": bench_ring,
     "line": bench_line,
 }

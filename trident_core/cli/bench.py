@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from trident_core.benchmarks.setting import SimulatedDay
     from trident_core.measure import Comparison, Percentiles
 
-_NAMES = "parse, book, latency, convert, store, query, ring, line or all."
+_NAMES = "parse, book, latency, convert, store, query, sequences, ring, line or all."
 _DAYS = "quick (200,000 messages, 200 symbols), narrow (1 M, 200), wide (10 M, 8,900), or several by comma."
 
 
@@ -41,6 +41,7 @@ def bench(
     book: common.BookName = None,
     store: common.StoreName = None,
     query: common.QueryName = None,
+    sequence: common.SequenceName = None,
     json: common.Json = False,
 ) -> None:
     """Compare the selected engines with named peers, in turn, on simulated days. Medians and ratios.
@@ -53,6 +54,7 @@ def bench(
     if names[0] not in BENCHMARKS:
         raise UsageError(f"no benchmark {name!r}", hint=f"there are {', '.join(BENCHMARKS)} and all")
     engines = {Kind.PARSER: parser, Kind.BOOK: book, Kind.STORE: store, Kind.QUERY: query}
+    engines[Kind.SEQUENCE] = sequence
     results: list[Result] = []
     for made in _simulated(day, messages, symbols):
         for each in names:

@@ -37,7 +37,9 @@ def rows_of(rng: random.Random, keys: int) -> list[dict[str, int]]:
     made, time = [], 0
     for row in range(rng.randrange(14)):
         time += rng.randrange(3)
-        bits = {name.lower(): int(rng.random() < share) for name, share in (("A", 0.5), ("B", 0.5), ("C", 0.3))}
+        bits = {
+            name.lower(): int(rng.random() < share) for name, share in (("A", 0.5), ("B", 0.5), ("C", 0.3))
+        }
         made.append({**bits, "ts": time, "key": rng.randrange(keys), "row": row})
     return made
 
@@ -51,7 +53,9 @@ def expected(question: Question, rows: list[dict[str, int]], keys: int) -> list[
             if not isinstance(match, Match):
                 continue
             inside = part[match.start : match.end]
-            taken = label(threads, list(map(letter, inside)), first=match.start == 0, last=match.end == len(part))
+            taken = label(
+                threads, list(map(letter, inside)), first=match.start == 0, last=match.end == len(part)
+            )
             assert [threads.program[where].name for where in taken] == match.labels  # type: ignore[union-attr]
             last = inside[-1] if inside else part[match.start]
             found.append((key, part[match.start]["row"], last["row"], int(bool(inside))))
@@ -62,7 +66,9 @@ def letter(row: dict[str, int]) -> int:
     return row["a"] | row["b"] << 1 | row["c"] << 2
 
 
-def streamed(walk: Pass | WithinPass, rows: list[dict[str, int]], keys: int, rng: random.Random) -> list[tuple[int, ...]]:
+def streamed(
+    walk: Pass | WithinPass, rows: list[dict[str, int]], keys: int, rng: random.Random
+) -> list[tuple[int, ...]]:
     symbols = np.array([letter(row) for row in rows], np.uint32)
     key = np.array([row["key"] for row in rows], np.int32)
     times = np.array([row["ts"] for row in rows], np.int64)
@@ -70,7 +76,9 @@ def streamed(walk: Pass | WithinPass, rows: list[dict[str, int]], keys: int, rng
     while at < len(rows):
         end = min(len(rows), at + rng.randrange(1, 6))
         part = slice(at, end)
-        found += walk.feed(symbols[part], key[part], np.arange(at, end), key_count=keys, times=times[part]).tolist()
+        found += walk.feed(
+            symbols[part], key[part], np.arange(at, end), key_count=keys, times=times[part]
+        ).tolist()
         at = end
     found += walk.finish().tolist()
     return sorted(tuple(row[:4]) for row in found)
@@ -124,13 +132,22 @@ def test_open_starts_within_a_window_are_capped() -> None:
     walk = WithinPass(threads, Alphabet(3), 10**9)
     n = 5_000
     with pytest.raises(SequenceError, match="open starts of a key"):
-        walk.feed(np.full(n, 3, np.uint32), np.zeros(n, np.int32), np.arange(n), key_count=1, times=np.arange(n))
+        walk.feed(
+            np.full(n, 3, np.uint32), np.zeros(n, np.int32), np.arange(n), key_count=1, times=np.arange(n)
+        )
 
 
-@pytest.mark.parametrize("text", ["(A|A)*", "((A*)*)* B", "(A|B|A B)* C", "A{1,40} (A|B){1,40} C", "((A|)*|B*)* C"])
+@pytest.mark.parametrize(
+    "text", ["(A|A)*", "((A*)*)* B", "(A|B|A B)* C", "A{1,40} (A|B){1,40} C", "((A|)*|B*)* C"]
+)
 def test_hostile_patterns_stay_small(text: str) -> None:
     rng = np.random.default_rng(5)
     walk = Pass(Threads(compile_pattern(parse_pattern(text)), BITS), Alphabet(3))
     for _ in range(4):
-        walk.feed(rng.integers(0, 8, 500).astype(np.uint32), np.zeros(500, np.int32), np.zeros(1, np.int64), key_count=1)
+        walk.feed(
+            rng.integers(0, 8, 500).astype(np.uint32),
+            np.zeros(500, np.int32),
+            np.zeros(1, np.int64),
+            key_count=1,
+        )
     assert len(walk.machine.states) <= 1 << 15

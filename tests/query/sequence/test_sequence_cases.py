@@ -19,8 +19,8 @@ from trident_query.sequence.tables import table_rows, table_spans
 
 pytest.importorskip("sqlglot")
 
-#: Cases that are refused, each by a documented name: four ask of a variable that their pattern does not have (cut
-#: wrongly out of a longer test), one has WITH around the clause.
+#: Cases that are refused, each by a documented name: four ask of a variable that their pattern does not have
+#: (cut wrongly out of a longer test), one has WITH around the clause.
 REFUSED = {f"trino/testNavigationFunctions/{n}" for n in (19, 20, 22, 23)} | {"trino/testProperties/1"}
 
 RISING = """SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY key ORDER BY ts
@@ -45,7 +45,10 @@ def columns(n: int, seed: int = 3) -> dict[str, np.ndarray]:
 def test_any_table_gives_the_same_rows_as_the_reference(skip: str) -> None:
     table = columns(300)
     question = parse_sql(RISING.format(skip=skip)).question
-    rows = [dict(zip(table, values, strict=True)) for values in zip(*(c.tolist() for c in table.values()), strict=True)]
+    rows = [
+        dict(zip(table, values, strict=True))
+        for values in zip(*(c.tolist() for c in table.values()), strict=True)
+    ]
     wanted = answer(question, rows)
     assert len(wanted) > 10
     assert table_rows(question, table) == wanted

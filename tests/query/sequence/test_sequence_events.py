@@ -1,4 +1,4 @@
-"""Sequences of events: the streaming engine against the reference, in pieces, with its state saved between."""
+"""Sequences of events: the streaming engine against the reference, in pieces, its state saved between."""
 
 from __future__ import annotations
 
@@ -44,8 +44,16 @@ def flow(rng: np.random.Generator, n: int) -> Events:
         time += int(rng.integers(0, 3)) * 1_000_000
         row["seq"], row["ts"] = 5 + 2 * place, time
         if rng.random() < 0.4 or not live:
-            row["type"], row["ref"], row["locate"] = ord(rng.choice(list("AAF"))), reference, rng.integers(1, 4)
-            row["qty"], row["price"], row["side"] = rng.integers(1, 4) * 100, rng.integers(1, 4) * 10_000, ord("B")
+            row["type"], row["ref"], row["locate"] = (
+                ord(rng.choice(list("AAF"))),
+                reference,
+                rng.integers(1, 4),
+            )
+            row["qty"], row["price"], row["side"] = (
+                rng.integers(1, 4) * 100,
+                rng.integers(1, 4) * 10_000,
+                ord("B"),
+            )
             if row["type"] == ord("F"):
                 row["aux"][:4] = list(rng.choice([b"ABCD", b"XY  "]))
             live.append((reference, int(row["locate"])))
@@ -67,7 +75,13 @@ def flow(rng: np.random.Generator, n: int) -> Events:
 
 def shown(search: Any, found: Matched) -> list[tuple[Any, ...]]:
     return sorted(
-        (search.value(int(m["key"])), int(m["first"]), int(m["last"]), int(m["last_ts"]) * int(m["rows"]), int(m["rows"]))
+        (
+            search.value(int(m["key"])),
+            int(m["first"]),
+            int(m["last"]),
+            int(m["last_ts"]) * int(m["rows"]),
+            int(m["rows"]),
+        )
         for m in found
     )
 
@@ -138,7 +152,7 @@ def test_hostile_events_stay_bounded(session: Session) -> None:
     events["type"] = rng.choice(list(b"AFECXDUP"), 3_000)
     events["ref"] = rng.integers(0, 20, 3_000)
     events["ref2"] = rng.integers(0, 20, 3_000)
-    events["qty"] = rng.choice([0, 1, 100, 2**64 - 1], 3_000)
+    events["qty"] = rng.choice(np.array([0, 1, 100, 2**64 - 1], np.uint64), 3_000)
     for question in QUESTIONS:
         search = NumbaSequences().search(session=session, **question)
         for at in range(0, 3_000, 700):

@@ -2,8 +2,8 @@
 
     python -m trident_query.sequence.cookbook docs/cookbook.md [--write] [--reference]
 
-Blocks that begin with "```console" hold one command each, `$ trident …`, and what it prints; they run in a
-scratch folder, one by one. With --write the page gets the outputs of now; with --reference every query is also
+Blocks that begin with "```console" hold one command each, `$ trident …`, and what it prints; they run in
+a scratch folder, one by one. With --write the page gets the outputs of now; with --reference every query is also
 answered by the reference engine, and must print the same.
 """
 
@@ -80,10 +80,12 @@ def main(argv: Sequence[str]) -> int:
         if again is not None and again != now:
             wrong += 1
             print(f"the reference differs: {recipe.command}\n{again}instead of\n{now}")
+        if recipe.words[0] != "query":
+            continue  # what it prints has times in it
         if "--write" in argv:
             old = f"$ {recipe.command}\n{recipe.output}```"
             page = page.replace(old, f"$ {recipe.command}\n{now}```")
-        elif now != recipe.output and recipe.words[0] == "query":
+        elif now != recipe.output:
             wrong += 1
             print(f"the page differs: {recipe.command}\n{now}")
     if "--write" in argv:

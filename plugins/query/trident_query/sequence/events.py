@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trident_core.contracts import Query
-from trident_core.dtypes import MATCHED, Events, Matched
+from trident_core.dtypes import EVENT, MATCHED, Events, Matched
 from trident_core.errors import UsageError
 from trident_core.session import Session
 from trident_query.reference import ReferenceQuery
@@ -21,7 +21,7 @@ from trident_query.sequence.code import TakeRow, compile_pattern
 from trident_query.sequence.keys import keys_for
 from trident_query.sequence.measures import Scope
 from trident_query.sequence.native import is_local, strip_own
-from trident_query.sequence.passes import Alphabet, Matches, Pass, WithinPass, grow
+from trident_query.sequence.passes import Alphabet, Matches, Pass, TypeAlphabet, WithinPass, grow
 from trident_query.sequence.question import Question, Rows, SequenceError, Skip
 from trident_query.sequence.reference import EventRow, Match
 from trident_query.where.fields import Checker
@@ -95,6 +95,25 @@ class EventSequence:
             self.kept[ended] = 0
         self.keys.recycle(ended)
         return made
+
+    def feed_types(
+        self, types: NDArray[np.uint8], keys: NDArray[np.int32], first_row: int, *, key_count: int
+    ) -> Matches:
+        """Rows as two columns, type letters u8[n] and partitions i32[n] (-1: none), numbered from
+        `first_row`: for questions whose conditions look at the type alone. i64[m, 5] as
+        `trident_query.sequence.passes.Matches`.
+
+        Raises UsageError for other questions, and where `feed` was used before.
+        """
+        if not isinstance(self.walk.alphabet, TypeAlphabet):
+            if self.last_seq or self.machine.code.fields not in ([], ["type"]) or self.machine.code.slots:
+                raise UsageError("columns of types answer conditions on the type alone", hint="feed events")
+            every = np.zeros(256, EVENT)
+            every["type"] = np.arange(256)
+            self.walk.alphabet = TypeAlphabet(self.machine.bits(every, 256).tolist())
+        times = np.zeros(len(types), np.int64)
+        rows = np.array([first_row], np.int64)
+        return self.walk.feed(types, keys, rows, key_count=key_count, times=times)
 
     def _end(self, found: Matches, ended: NDArray[np.int64]) -> Matches:
         """Partitions that ended without a row of their own: finish what is under way in them."""
@@ -170,13 +189,10 @@ class EventSequence:
         made = []
         for at in every:
             values = Scope.of_match(rows, found, self.question.subsets, at).measures(self.question.measures)
-            made.append(
-                {
-                    "labels": " ".join(names) if len(every) != n else names[at],
-                    "seq": int(events["seq"][at]),
-                    **values,
-                }
-            )
+            row: dict[str, Any] = {"labels": " ".join(names)}
+            if self.question.rows is Rows.ALL:
+                row = {"seq": int(events["seq"][at]), "labels": names[at] if names else ""}
+            made.append({**row, **values})
         return made
 
     # --- state
@@ -208,7 +224,7 @@ class EventSequence:
     def load(self, path: Path) -> None:
         """Go on from a saved state. Raises UsageError for another question's state or a file that is none."""
         try:
-            with np.load(path, allow_pickle=False) as data:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
                 meta = json.loads(data["meta"].tobytes())
                 if meta["fingerprint"] != self.fingerprint():
                     raise UsageError(f"{path} is the state of another question")

@@ -57,6 +57,23 @@ class Alphabet:
         self.symbols.append(symbol)
 
 
+class TypeAlphabet(Alphabet):
+    """The same for symbols that are type letters: `bits` says which conditions each of the 256 satisfies."""
+
+    def __init__(self, bits: list[int]) -> None:
+        super().__init__(8)
+        self.bits = bits
+
+    def add(self, symbol: int) -> None:
+        letters = {bits: letter for letter, bits in enumerate(self.symbols)}
+        letter = letters.get(self.bits[symbol])
+        if letter is None:
+            super().add(symbol)
+            self.symbols[-1] = self.bits[symbol]
+        else:
+            self.of[symbol] = letter
+
+
 class Table:
     """Entries by state and letter; grows in both directions."""
 
