@@ -251,3 +251,23 @@ def test_a_left_spill_is_merged_by_resume_whatever_the_engine(trident: Run, raw:
     spill.close()
     resumed = json.loads(trident("run", raw, "short", "--resume", "--store", "lmdb", "--json").stdout)
     assert resumed["stored"] == 5_000
+
+
+@SLOW
+def test_bench_line_prints_ratios_laps_and_the_ladder_of_every_run(trident: Run) -> None:
+    words = ("bench", "line", "--messages", "20000", "--symbols", "50", "--rounds", "1")
+    [found] = json.loads(trident(*words, "--json").stdout)
+    assert found["events"] == 20_000
+    assert next(iter(found["runs"])) == "book alone"
+    assert len(found["runs"]) == 6
+    for name, run in found["runs"].items():
+        assert run["batch_us"]["count"] == -(-20_000 // found["batch"])
+        assert run["batch_us"]["p50"] <= run["batch_us"]["p99_9"] <= run["batch_us"]["max"]
+        assert run["dropped"] == 0
+        assert (run["durable_seq"] == 20_000) is (name != "book alone")
+        assert bool(run["line"].get("ladder")) is ("live" in name)
+    stalled = found["runs"]["durable, live, each fsync stalls 77 ms"]["line"]["injected"]
+    assert stalled[0]["fired"] > 0
+    table = trident(*words).stdout
+    for name in (*found["runs"], "RawSpill", "book fed", "p99.9"):
+        assert name in table
