@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import Any
@@ -42,6 +44,7 @@ class Row:
     cases: list[CaseReport] = field(default_factory=list)
     seconds: float = 0.0
     skipped: str = ""
+    interrupted: bool = False
 
     def total(self, name: str) -> int:
         return sum(getattr(case, name) for case in self.cases)
@@ -53,7 +56,8 @@ class Row:
     def to_json(self) -> dict[str, Any]:
         names = ("points", "enumerated", "cuts", "states", "distinct")
         return {
-            "store": self.store, "how": self.how, "skipped": self.skipped, "cases": len(self.cases),
+            "store": self.store, "how": self.how, "skipped": self.skipped, "interrupted": self.interrupted,
+            "cases": len(self.cases),
             **{name: self.total(name) for name in names}, "seconds": round(self.seconds, 3),
             "states_per_s": round(self.total("states") / self.seconds, 1) if self.seconds else 0,
             "violations": [v for case in self.cases for v in case.to_json()["violations"]],
@@ -76,6 +80,8 @@ def explore(
         for report in _reports(engine, seed, per_point, jobs, lambda: _enough(row, states)):
             row.cases.append(report)
             progress(report)
+    except (KeyboardInterrupt, BrokenProcessPool):  # what was tried so far counts
+        row.interrupted = True
     finally:
         row.seconds = time.perf_counter() - began
     row.cases.sort(key=lambda report: report.seed)
@@ -114,7 +120,8 @@ def _reports(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command. Returns 0, 1 when a promise was broken, 2 for wrong usage, 4 for an unknown engine."""
+    """The command. Returns 0, 1 when a promise was broken, 2 for wrong usage, 4 for an unknown engine, 130 when
+    it was interrupted: the table then has what was tried so far."""
     given = _parser().parse_args(arguments)
     errors = Console(stderr=True, highlight=False)
     try:
@@ -125,7 +132,10 @@ def main(arguments: Sequence[str]) -> int:
             from trident_conformance.crash import mutants
 
             return mutants.main(given.json, given.only, errors)
-        rows = [_row(engine, given, errors) for engine in engines]
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        rows: list[Row] = []
+        while engines and not any(row.interrupted for row in rows):
+            rows.append(_row(engines.pop(0), given, errors))
     except TridentError as error:
         errors.print(f"error: {error.message}\nhint: {error.hint}", markup=False)
         return error.exit_code if error.exit_code == 2 else 4
@@ -134,7 +144,7 @@ def main(arguments: Sequence[str]) -> int:
         print(json.dumps({"ok": not bad, "rows": [row.to_json() for row in rows]}, indent=1))
     else:
         _show(rows, Console(highlight=False))
-    return 1 if bad else 0
+    return 1 if bad else 130 if any(row.interrupted for row in rows) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
