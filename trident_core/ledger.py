@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_core.dtypes import Events
+from trident_core.dtypes import EVENT, Events
 from trident_core.jit import njit_entry, njit_inlined
 
 _SLOTS_MIN: Final = 1 << 16
@@ -149,6 +149,11 @@ class Ledger:
         self.counts = np.zeros(256, np.uint64)
         self._slots: _Slots = np.zeros((_SLOTS_MIN, 3), np.uint64)
 
+    def warm_up(self) -> None:
+        """Compile, or load from the cache, all kernels."""
+        self.apply(np.zeros(1, EVENT))
+        _move(self._slots[:1], np.zeros((2, 3), np.uint64))
+
     def apply(self, events: Events) -> None:
         """Account for events (EVENT[n], contiguous), in order."""
         words = events.view(np.uint64).reshape(-1, 8)
@@ -171,7 +176,7 @@ class Ledger:
     def problem(self) -> str:
         """Why shares are not conserved; empty when they are. Sums are modulo 2^64, as the columns are."""
         _, shares = self.resting()
-        gone = self.totals[Account.EXECUTED : Account.EVICTED + 1].sum() + shares.sum()
+        gone = np.concatenate([self.totals[Account.EXECUTED : Account.EVICTED + 1], shares]).sum()
         if self.totals[Account.ADDED] != gone:
             return f"{self.totals[Account.ADDED]} shares were added, {gone} are accounted for"
         if len(shares) != self.totals[Account.ORDERS]:

@@ -69,8 +69,8 @@ class _Reading:
                 f"gives {result.events} up to {self.last_seq}"
             )
         for record in self.pending:
-            self._error(
-                f"a run recorded {record.events} events up to seq {record.last_seq}; the store has "
+            self._differs(
+                f"{record.events} events up to seq {record.last_seq}; the store has "
                 f"{result.events} up to {self.last_seq}",
                 first=result.events, last=record.events - 1,
             )  # fmt: skip
@@ -102,16 +102,16 @@ class _Reading:
         while self.pending and self.pending[0].events == self.result.events:
             record = self.pending.pop(0)
             if record.last_seq != self.last_seq:
-                self._error(f"a run recorded seq {record.last_seq} where the store has {self.last_seq}")
+                self._differs(f"seq {record.last_seq} where the store has {self.last_seq}")
             if record.counts and dict(record.counts) != self.ledger.types():
-                self._error(f"a run recorded other counts of types up to seq {record.last_seq}")
+                self._differs(f"other counts of types up to seq {record.last_seq}")
             if self.book is None:
                 continue
             digest = self.book.digest().hex()
             if digest != record.digest:
-                self._error(
-                    f"the book rebuilt from the store up to seq {record.last_seq} has digest {digest[:16]}…; "
-                    f"the run that stored it recorded {record.digest[:16]}…"
+                self._differs(
+                    f"digest {record.digest[:16]}… of the book after seq {record.last_seq}; rebuilt from the "
+                    f"store it has digest {digest[:16]}…"
                 )
             self.result.compared.append(record.events)
 
@@ -140,9 +140,9 @@ class _Reading:
                 f"{len(rows)} orders rest in the rebuilt book, {len(refs)}, or others, by their shares"
             )
 
-    def _error(self, problem: str, *, first: int = 0, last: int | None = None) -> None:
-        self.result.findings.append(Finding(_where(problem), 0, first, last, problem))
+    def _error(self, problem: str, *, first: int = 0, last: int | None = None, file: str = "events") -> None:
+        self.result.findings.append(Finding(file, 0, first, last, problem))
 
-
-def _where(problem: str) -> str:
-    return NAME if "recorded" in problem else "events"
+    def _differs(self, problem: str, *, first: int = 0, last: int | None = None) -> None:
+        """Store and record contradict each other."""
+        self._error(f"a run recorded {problem}", first=first, last=last, file=NAME)

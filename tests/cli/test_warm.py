@@ -31,7 +31,9 @@ convert day.itch50.gz threads --date 2019-12-30 --tables all --depth 10 --thread
 replay day.itch50.gz --threads 3
 query store --symbol ^[A-M] --count
 query store --mpid ^[A-Z]{4}$ --limit 5
-verify store
+verify store --deep
+export store part.csv --symbols ZXZZT
+export store part.itch
 demo --messages 5000 --symbols 10
 bench all --messages 20000 --symbols 20 --rounds 1
 plugins

@@ -51,9 +51,11 @@ def warm(json: common.Json = False) -> None:
 def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     """What there is to compile, each with a function that does it."""
     from trident_core.convert_lobster import warm_up as warm_lobster
+    from trident_core.ledger import Ledger
     from trident_core.ring import Ring
 
     yield "ring", Ring(2).warm_up
+    yield "account of shares", Ledger().warm_up
     for spec in registry().engines(Kind.STORE):  # a store needs a folder: its class compiles without one
         try:
             factory = spec.load()
