@@ -120,8 +120,8 @@ def _reports(
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command. Returns 0, 1 when a promise was broken, 2 for wrong usage, 4 for an unknown engine, 130 when
-    it was interrupted: the table then has what was tried so far."""
+    """The command. Returns 0, 1 when a promise was broken, 2 for wrong usage, 4 for an unknown engine, 130
+    when it was interrupted: the table then has what was tried so far."""
     given = _parser().parse_args(arguments)
     errors = Console(stderr=True, highlight=False)
     try:

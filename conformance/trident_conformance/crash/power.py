@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import fcntl
+import gc
 import json
 import os
 import random
@@ -195,10 +196,13 @@ def ext4(image: Path, mount: Path, *, make: bool, megabytes: int = 64) -> Iterat
     try:
         yield mount
     finally:
+        gc.collect()  # tables are mapped files: what still maps one keeps the mount busy
         for _ in range(20):
             if subprocess.run(["umount", str(mount)], capture_output=True, check=False).returncode == 0:
                 break
             time.sleep(0.1)
+        else:
+            subprocess.run(["umount", "-l", str(mount)], capture_output=True, check=False)
 
 
 def _run(command: list[str]) -> None:
