@@ -58,7 +58,7 @@ def sharded_bbo(day: Path, parser: str | None, book: str | None, *, threads: int
     assert opened.book is not None
     work, found = Work(lambda events, tops, _: bbo(events, tops, opened.session), effects=False), 0
     try:
-        events = decode(opened.feed, opened.parser, batch=BATCH, kept=AHEAD + 1)
+        events = decode(opened.feed, opened.parser, batch=2 * BATCH, kept=AHEAD + 1)  # BATCH for each thread
         for done in applied(((each, None) for each in events), opened.book, work=lambda _: work):
             found += sum(len(merge_rows(parts, "seq")) for parts in done.results)
     finally:
