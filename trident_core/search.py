@@ -14,17 +14,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_core.contracts import Predicate, Program, Query, Snapshot
+from trident_core.contracts import Explained, Predicate, Program, Query, Snapshot
 from trident_core.dtypes import Events
 from trident_core.errors import UsageError
-
-#: Types whose events carry an MPID in aux[0:4] (docs/contracts/parser.md).
-MPID_TYPES: Final = b"FL"
+from trident_core.grouping import MPID_TYPES, count_by
 
 #: Symbols of up to so many bytes share one column.
 SHORT_SYMBOL_BYTES: Final = 64
@@ -61,6 +59,7 @@ class Search:
     limit: int = 0
     batch: int = 65_536
     notes: list[str] = field(default_factory=list)
+    programs: dict[str, Program] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Events]:
         left = self.limit
@@ -101,16 +100,30 @@ class Search:
         ]
 
     def counts_by(self, column: str) -> dict[str, int]:
-        """How many events match by "symbol" or by "type", the most frequent first.
+        """How many events match by "symbol", "type", "order", "mpid", the most frequent first, or by a bucket
+        of time such as "1s" or "5m", in order (`trident_core.grouping`).
 
-        Raises UsageError for another column. Locates without a symbol count as "".
+        Raises UsageError for another column. Events without one (no symbol, no MPID) count as "".
         """
-        if column not in ("symbol", "type"):
-            raise UsageError(f"no counts by {column!r}", hint='group by "symbol" or "type"')
-        counts: Counter[str] = Counter()
-        for group in self.summary():
-            counts[group.symbol if column == "symbol" else group.type] += group.count
-        return dict(counts.most_common())
+        return count_by(self._matching(), column, self.snapshot.session)
+
+    def explain(self) -> dict[str, Any]:
+        """What was compiled for each criterion, and what the scan is told to leave out."""
+        told: dict[str, Any] = {
+            name: program.explain() if isinstance(program, Explained) else {"pattern": program.pattern}
+            for name, program in self.programs.items()
+        }
+        known = len(self.snapshot.session.directory)
+        if self.locates is not None:
+            told["symbol_pushdown"] = {"run_on": f"{known:,} symbols", "locates": len(self.locates)}
+        if self.types is not None:
+            told["type_pushdown"] = {"run_on": "256 letters", "types": self.types.decode("latin-1")}
+        if self.mpid is not None:
+            told["mpid_matched_on"] = "events of types F and L that the scan gives"
+        narrowed = self.locates is not None or self.types is not None
+        narrowed = narrowed or self.seq != (None, None) or self.ts != (None, None)
+        told["scan"] = "blocks that the criteria exclude are skipped" if narrowed else "every event"
+        return told
 
 
 def find(
@@ -144,19 +157,20 @@ def find(
     _check_range("ts", ts)
     search = Search(snapshot, seq=seq, ts=ts, limit=limit, batch=batch)
     if symbol is not None:
-        program = engine.compile(symbol, flags=flags, full=full)
+        program = search.programs["symbol"] = engine.compile(symbol, flags=flags, full=full)
         search.locates = _locates(snapshot, program)
         if len(search.locates) == 0:
             known = len(snapshot.session.directory)
             search.notes.append(f"none of the session's {known:,} symbols matches {symbol!r}")
     if types is not None:
-        search.types = _types(engine.compile(types, flags=flags, full=full, raw=True))
+        letters = search.programs["type"] = engine.compile(types, flags=flags, full=full, raw=True)
+        search.types = _types(letters)
         if not search.types:
             search.notes.append(
                 f"no type letter matches {types!r}; a type is one letter, so write [AF] for two"
             )
     if mpid is not None:
-        search.mpid = engine.compile(mpid, flags=flags, full=full)
+        search.mpid = search.programs["mpid"] = engine.compile(mpid, flags=flags, full=full)
         wanted = MPID_TYPES if search.types is None else search.types
         search.types = bytes(letter for letter in MPID_TYPES if letter in wanted)
         if wanted and not search.types:

@@ -1,7 +1,7 @@
 """`python -m trident_conformance [pytest arguments…]`: the suites, as `trident conform` runs them.
 
 `bitrot`: what stores say of damaged files; `crash`, `kill`, `power`: what is left of them after power cuts in
-a model, kills, and failures of real disks.
+a model, kills, and failures of real disks. `regex`: query engines against other engines' cases.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ LABORATORIES: Final = {
     "crash": "trident_conformance.crash.command",
     "kill": "trident_conformance.crash.kill",
     "power": "trident_conformance.crash.power",
+    "regex": "trident_conformance.regex",
 }
 
 

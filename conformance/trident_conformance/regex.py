@@ -1,10 +1,11 @@
-"""`python -m trident_conformance regex CASES [--engine NAME …] [--every N] [--json]`: every query engine against
-cases that the authors of other regex engines made.
+"""`python -m trident_conformance regex CASES [--engine NAME …] [--every N] [--json]`: every query engine
+against cases that the authors of other regex engines made.
 
 CASES is a file of JSON lines: id, source, pattern, flags, haystack (base64), semantics (leftmost-first,
-leftmost-longest, all-ends, all), search (leftmost, overlapping, earliest), anchored, and expect: {"spans": …},
-{"ends": …}, {"match": …} or {"matches": …}. Each case is passed, failed, refused (by the dialect or by the
-engine, with the name of what is refused) or not judged, for a reason that is named; nothing else happens to it.
+leftmost-longest, all-ends, all), search (leftmost, overlapping, earliest), anchored, and expect: {"spans":
+…}, {"ends": …}, {"match": …} or {"matches": …}. Each case is passed, failed, refused (by the dialect or by
+the engine, with the name of what is refused) or not judged, for a reason that is named; nothing else happens
+to it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from trident_core.contracts import Query, Sequences, Snapshot
     from trident_core.dtypes import Events
     from trident_core.search import Search
+    from trident_core.search_set import SetSearch
     from trident_core.session import Session
 
 DEFAULT_LIMIT = 20
@@ -54,6 +55,8 @@ def query(
     symbol: options.Symbol = None,
     mpid: options.Mpid = None,
     type_: options.Type = None,
+    pattern: options.Pattern = None,
+    select: options.Select = None,
     flags: options.Flags = "",
     since: options.Since = None,
     until: options.Until = None,
@@ -96,7 +99,11 @@ def query(
         store, store_engine, engine, sequence, _times(since, until), where, limit, json, explain,
         {"symbol": symbol, "mpid": mpid, "types": type_, "flags": flags},
     )  # fmt: skip
-    if sql is not None:
+    if pattern or select:
+        if sql is not None or match is not None or follow or where or symbol or mpid or type_:
+            raise UsageError("--pattern and --select go with --from, --to, --count, --by and --limit only")
+        _set(asked, pattern or [], select or "", flags, by or ("type" if count else ""))
+    elif sql is not None:
         _sql(asked, sql, backtracking, steps)
     elif match is not None:
         wanted = Wanted(
@@ -116,6 +123,8 @@ def query(
         )
         _sequences(asked, wanted, backtracking, follow, seconds)
     elif follow:
+        if by not in (None, "type", "symbol"):
+            raise UsageError("--follow counts by type or by symbol")
         _follow(asked, by or "type", count, seconds)
     else:
         _events(asked, by or "type" if count else "")
@@ -169,16 +178,40 @@ class Asked:
         )  # fmt: skip
         for note in search.notes if told else ():
             print(f"note: {note}", file=sys.stderr)
-        if self.explain and where is not None and told:
-            print(jsonlib.dumps({"where": where.explain()}, indent=2, ensure_ascii=False), file=sys.stderr)
+        if self.explain and told:
+            tell_plan(search.explain() | ({"where": where.explain()} if where is not None else {}))
         return search
 
 
 def _events(asked: Asked, by: str) -> None:
     """Single events: a table, lines of JSON, or (with `by`) counts."""
+    _answer(asked, by, lambda snapshot: asked.search(snapshot, limit=asked.limit))
+
+
+def _set(asked: Asked, patterns: list[str], select: str, flags: str, by: str) -> None:
+    """The events that a selection of named patterns takes, shown as those of `_events`."""
+    from trident_core.cli.query_sets import criteria_of
+    from trident_core.search_set import find_set
+
+    def ask(snapshot: Snapshot) -> SetSearch:
+        criteria = criteria_of(patterns, flags)
+        search = find_set(snapshot, asked.texts(), criteria, select=select, ts=asked.ts, limit=asked.limit)
+        if asked.explain:
+            tell_plan(search.explain())
+        return search
+
+    _answer(asked, by, ask)
+
+
+def tell_plan(plan: dict[str, Any]) -> None:
+    """What --explain says, as JSON on standard error."""
+    print(jsonlib.dumps(plan, indent=2, ensure_ascii=False), file=sys.stderr)
+
+
+def _answer(asked: Asked, by: str, ask: Callable[[Snapshot], Search | SetSearch]) -> None:
     with asked.opened() as snapshot:
         with progress("searching", quiet=asked.json, start="") as advance:
-            search = asked.search(Watched(snapshot, advance), limit=asked.limit)
+            search = ask(Watched(snapshot, advance))
             if by:
                 groups = search.counts_by(by)
             elif asked.json:
@@ -291,7 +324,7 @@ class Watched:
         self._snapshot.close()
 
 
-def _stream(search: Search, session: Session) -> None:
+def _stream(search: Search | SetSearch, session: Session) -> None:
     """One JSON object a line."""
     for events in search:
         for row in event_rows(events, session):

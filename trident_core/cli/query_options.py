@@ -11,10 +11,20 @@ Symbol = Annotated[str | None, typer.Option("--symbol", metavar="RE", help="Patt
 Mpid = Annotated[str | None, typer.Option("--mpid", metavar="RE", help="Pattern on the MPID (F, L).")]
 Type = Annotated[str | None, typer.Option("--type", metavar="RE", help="Pattern on the type.")]
 Flags = Annotated[str, typer.Option("--flags", help="Pattern flags, of i s m x.")]
+Pattern = Annotated[
+    list[str] | None,
+    typer.Option("--pattern", metavar="NAME=FIELD:RE", help="A named pattern on symbol, mpid, type; repeat."),
+]
+Select = Annotated[
+    str | None, typer.Option("--select", metavar="EXPR", help="Of --pattern: (a or b) and not c; else any.")
+]
 Since = Annotated[str | None, typer.Option("--from", help="From this time of day: 09:30.")]
 Until = Annotated[str | None, typer.Option("--to", help="Up to this time of day.")]
 Count = Annotated[bool, typer.Option("--count", help="Only count them.")]
-By = Annotated[str | None, typer.Option("--by", help="With --count: by symbol, type; matches by a measure.")]
+By = Annotated[
+    str | None,
+    typer.Option("--by", help="With --count: symbol, type, order, mpid, a time (5m); matches by a measure."),
+]
 Limit = Annotated[
     int | None, typer.Option("--limit", min=1, help="Show this many; else 20, with --json all.")
 ]

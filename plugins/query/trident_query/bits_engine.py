@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from trident_query import bits_kernel, text_kernel
 from trident_query.column import rows_of
 from trident_query.glushkov import Glushkov
-from trident_query.kinds import KINDS, OUTSIDE
+from trident_query.kinds import KINDS
 from trident_query.program import Explanation, Question, check_set, text_of
 from trident_query.reverse import reverse
 from trident_query.spans import ROOM
@@ -31,7 +31,7 @@ BLOCK_WORDS: Final = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Masks:
-    """An automaton as words of bits. Shapes: u64[words], and one more axis in front as named in `bits_kernel`."""
+    """An automaton as words of bits: u64[words], with one more axis in front where it says so."""
 
     reads: NDArray[np.uint64]  # [256, words]
     first: NDArray[np.uint64]  # [4, words]
@@ -48,7 +48,7 @@ class Masks:
     def words(self) -> int:
         return len(self.loops)
 
-    def steps(self) -> tuple[NDArray[Any], ...]:
+    def steps(self) -> tuple[Any, Any, Any, Any, Any]:
         """What the kernels need to move on."""
         return self.ahead, self.behind, self.loops, self.follow, self.which
 
@@ -124,7 +124,7 @@ class BitsProgram:
                     table[p] = np.uint64(1 << (p - 1))
             bits_kernel.match_word(
                 rows, self.pads, m.reads[:, 0].copy(), m.first[:, 0].copy(), m.last[:, 0].copy(), m.empty,
-                m.kinds, m.ahead[0], m.loops[0], odd, table, True, out,
+                m.kinds, m.ahead[0], m.loops[0], odd, table, out,
             )  # fmt: skip
         else:
             bits_kernel.match_words(

@@ -13,7 +13,15 @@ import numpy as np
 
 from trident_core.jit import njit_entry, njit_inlined
 from trident_query.text_kernel import (
-    AT, BLOCK_END, COUNT, DONE, END_AT, INSIDE, OUT_FULL, START, _close,
+    AT,
+    BLOCK_END,
+    COUNT,
+    DONE,
+    END_AT,
+    INSIDE,
+    OUT_FULL,
+    START,
+    _close,
 )  # fmt: skip
 
 U = np.uint64
@@ -36,8 +44,9 @@ def _low_bit(x: Any) -> Any:
 
 @njit_inlined
 def _follow(now: Any, out: Any, ahead: Any, behind: Any, loops: Any, rows: Any, which: Any) -> None:
-    """out = all positions that may follow those of `now`. `which[p]`: the row of `rows` of an exception, -1
-    for none; `ahead`, `behind`, `loops`: positions followed by the next one, the one before, themselves.
+    """out = all positions that may follow those of `now`. `which[0]`: the exceptions, `which[1 + word, bit]`:
+    the row of `rows` of each; `ahead`, `behind`, `loops`: positions followed by the next one, the one before,
+    themselves.
     """
     words = len(now)
     for w in range(words):
@@ -60,18 +69,18 @@ def _follow(now: Any, out: Any, ahead: Any, behind: Any, loops: Any, rows: Any, 
 
 @njit_inlined
 def _meets(a: Any, b: Any) -> Any:
+    common = U(0)
     for w in range(len(a)):
-        if a[w] & b[w]:
-            return True
-    return False
+        common |= a[w] & b[w]
+    return common != U(0)
 
 
 @njit_entry
 def match_word(
     rows: Any, pads: Any, reads: Any, first: Any, last: Any, empty: Any, kinds: Any, ahead: Any, loops: Any,
-    exceptions: Any, table: Any, search: Any, out: Any,
+    exceptions: Any, table: Any, out: Any,
 ) -> None:  # fmt: skip
-    """Fields (u8[n, w], any strides), patterns of up to 64 positions. `table[p]`: what follows exception p."""
+    """Fields (u8[n, w], any strides), up to 64 positions. `table[p]`: what follows exception p."""
     n, width = rows.shape
     for i in range(n):
         size = U(width)
@@ -218,8 +227,8 @@ def walk_first(
     data: Any, low: Any, alive: Any, first: Any, empty: Any, kinds: Any, entry: Any, offsets: Any, steps: Any,
     s: Any, starts_out: Any, ends_out: Any,
 ) -> Any:  # fmt: skip
-    """Leftmost-first spans. `steps[offsets[r] : offsets[r + 1]]` for r = row * 4 + kind of the next byte: what
-    may come next in order of preference, -1 for the end. Rows: positions, then `entry` + kind before."""
+    """Leftmost-first spans. `steps[offsets[r] : offsets[r + 1]]` for r = row * 4 + kind of the next byte:
+    what may come next in order of preference, -1 for the end. Rows: positions, then `entry` + kind before."""
     n, stop = len(data), low + len(alive)
     while True:
         at, row = s[AT], s[4]

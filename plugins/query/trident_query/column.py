@@ -48,7 +48,7 @@ def rows_of(column: NDArray[Any]) -> tuple[NDArray[np.uint8], NDArray[np.uint64]
     """
     check_column(column)
     if column.dtype.kind == "S":
-        # numpy views a text as bytes only along an axis that is contiguous, so there must be one, of length 1.
+        # numpy views texts as bytes along a contiguous axis only, so there must be one, of length 1.
         shape, strides = (len(column), 1), (column.strides[0], column.dtype.itemsize)
         rows = as_strided(column, shape, strides, writeable=False).view(np.uint8)
     else:

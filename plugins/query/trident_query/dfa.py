@@ -179,6 +179,7 @@ class _Subsets:
         self.follow: list[Steps] = []  # by place
         self.accepts: list[int] = []
         self._places()
+        self.by_place: list[list[frozenset[int]]] = [[] for _ in self.follow]
         within = {values: g.classes.within(values) for values in set(g.values)}
         self.readers = [within[values] for values in g.values]
         self.lists: dict[int, list[frozenset[int]]] = {}
@@ -189,6 +190,9 @@ class _Subsets:
         self.bases: dict[_Base, int] = {}
         self.base_list: list[_Base] = []
         self.base_next: dict[int, list[frozenset[int]]] = {}
+        self.begun: dict[int, list[int]] = {}
+        self.begun_places: dict[int, list[frozenset[int]]] = {}
+        self.no_bases = [0] * g.classes.count
         self.numbers: dict[_State, int] = {}
         self.pending: list[_State] = []
 
@@ -280,6 +284,10 @@ class _Subsets:
             known = self.lists[id(steps)] = [frozenset(bucket) for bucket in buckets]
         return known
 
+    def _of_place(self, place: int) -> list[frozenset[int]]:
+        known = self.by_place[place] = self._by_class(self.follow[place])
+        return known
+
     def _after_base(self, base: int) -> list[frozenset[int]]:
         known = self.base_next.get(base)
         if known is None:
@@ -287,29 +295,47 @@ class _Subsets:
         return known
 
     def _union(self, places: frozenset[int]) -> list[frozenset[int]]:
-        lists = [self._by_class(self.follow[place]) for place in places]
+        lists = [self.by_place[place] or self._of_place(place) for place in places]
         if len(lists) == 1:
             return lists[0]
-        return [frozenset().union(*parts) for parts in zip(*lists, strict=True)] or [
-            frozenset()
-        ] * self.classes.count
+        if not lists:
+            return [frozenset()] * self.classes.count
+        return list(map(frozenset().union, *lists))
 
     def _row(self, places: frozenset[int], base: int, mask: int, full: int) -> list[int]:
         if full >= 0 and mask == ALL_KINDS:
             return [full] * self.classes.count
-        own, others = self._union(places), self._after_base(base)
+        own = self._union(places)
         kind_before = self.base_list[base].kind
-        row = []
-        for c, kind in enumerate(self.kinds):
-            if full >= 0 and mask >> kind & 1:
-                row.append(full)
-                continue
-            reached = own[c] | others[c]
-            if kind_before >= 0:
-                begun = self._by_class(self.g.first[kind_before])[c]
-                if self.search:
-                    row.append(self._number((reached - begun, self._base(begun, self.same_kind[kind]))))
-                    continue
-                reached |= begun
-            row.append(self._number((reached, 0)))
-        return row
+        if kind_before < 0:
+            reached = own
+            bases = self.no_bases
+        else:
+            more = self._after_base(base)
+            reached = [a | b if b else a for a, b in zip(own, more, strict=True)]
+            bases = self._begun(kind_before)
+            if self.search:
+                reached = [
+                    a - self.base_list[b].places if a and b else a
+                    for a, b in zip(reached, bases, strict=True)
+                ]
+            else:
+                reached = [a | b for a, b in zip(reached, self.begun_places[kind_before], strict=True)]
+                bases = self.no_bases
+        if full < 0 or not mask:
+            return [self._number(state) for state in zip(reached, bases, strict=True)]
+        return [
+            full if mask >> kind & 1 else self._number(state)
+            for kind, state in zip(self.kinds, zip(reached, bases, strict=True), strict=True)
+        ]
+
+    def _begun(self, before: int) -> list[int]:
+        """For each class, the base that a search adds when such a byte comes behind one of kind `before`."""
+        known = self.begun.get(before)
+        if known is None:
+            places = self.begun_places[before] = self._by_class(self.g.first[before])
+            known = self.begun[before] = [
+                self._base(found, self.same_kind[kind])
+                for found, kind in zip(places, self.kinds, strict=True)
+            ]
+        return known

@@ -25,7 +25,7 @@ class Limits:
     nodes: int = 100_000
     positions: int = 120_000
     edges: int = 4_000_000
-    states: int = 65_000
+    states: int = 32_768
     table_bytes: int = 32 << 20
     seconds: float = 10.0
 

@@ -1,4 +1,4 @@
-"""Many patterns at once: their automata multiplied into as few as the caps allow, with a u64 mask per state."""
+"""Many patterns at once: automata multiplied into few, as the caps allow, with a u64 mask per state."""
 
 from __future__ import annotations
 
@@ -89,9 +89,7 @@ def multiplied(automata: list[Masked], states_max: int = PRODUCT_STATES_MAX) -> 
 class TableSet:
     """Up to 64 patterns, matched at once by tables. Capability SETS."""
 
-    def __init__(
-        self, patterns: Sequence[str], *, flags: str, full: bool, raw: bool, limits: Limits
-    ) -> None:
+    def __init__(self, patterns: Sequence[str], *, flags: str, full: bool, raw: bool, limits: Limits) -> None:
         from trident_query.table_engine import FieldTable
 
         self.patterns = tuple(check_set(patterns))

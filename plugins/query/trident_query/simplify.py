@@ -11,7 +11,19 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Final
 
-from trident_query.ast import EMPTY, Assertion, Chain, Choice, Empty, Node, OneOf, Repeat, chain, choice, repeat
+from trident_query.ast import (
+    EMPTY,
+    Assertion,
+    Chain,
+    Choice,
+    Empty,
+    Node,
+    OneOf,
+    Repeat,
+    chain,
+    choice,
+    repeat,
+)
 
 #: Matches nothing.
 NEVER: Final = OneOf(frozenset())

@@ -139,8 +139,8 @@ class Simulation:
         return next(self.ends(data), None) is not None
 
     def spans(self, data: bytes, limit: int = 0, *, first: bool = False) -> Iterator[tuple[int, int]]:
-        """Leftmost-longest (`first`: leftmost-first), non-overlapping [start, end), ascending; at most `limit`,
-        0 means all.
+        """Leftmost-longest (`first`: leftmost-first), non-overlapping [start, end), ascending; at most
+        `limit`, 0 means all.
 
         The next span begins at the end of the last one or later, and an empty one not at that very end.
         """

@@ -1,8 +1,8 @@
 """Kernels that run a DFA's table over fields: four records side by side.
 
-Each step waits for the load of the step before, so one record alone leaves the processor idle. Tables are flat
-and premultiplied: an entry is the next state times the length of a row, so that a step is an addition and a
-load. Indices are unsigned: for signed ones numba adds a check to each load.
+Each step waits for the load of the step before, so one record alone leaves the processor idle. Tables are
+flat and premultiplied: an entry is the next state times the length of a row, so that a step is an addition
+and a load. Indices are unsigned: for signed ones numba adds a check to each load.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def match_words(words: Any, table: Any, start: Any, accepts: Any, out: Any) -> N
         out[i + U(1)] = accepts[b >> U(8)]
         out[i + U(2)] = accepts[c >> U(8)]
         out[i + U(3)] = accepts[d >> U(8)]
-    for i in range(n - n % 4, n):
-        value, a = words[i], begin
+    for k in range(n - n % 4, n):
+        value, a = words[k], begin
         for _ in range(8):
             a = U(table[a + (value & U(255))])
             value >>= U(8)
-        out[i] = accepts[a >> U(8)]
+        out[k] = accepts[a >> U(8)]
 
 
 @njit_entry
@@ -69,8 +69,8 @@ def match_rows(rows: Any, table: Any, row: Any, of: Any, start: Any, accepts: An
         out[i + U(1)] = accepts[b // step]
         out[i + U(2)] = accepts[c // step]
         out[i + U(3)] = accepts[d // step]
-    for i in range(n - n % 4, n):
+    for k in range(n - n % 4, n):
         a = begin
         for j in range(U(width)):
-            a = U(table[a + U(of[rows[i, j]])])
-        out[i] = accepts[a // step]
+            a = U(table[a + U(of[rows[k, j]])])
+        out[k] = accepts[a // step]

@@ -3,7 +3,8 @@
 Spans take two walks. The first goes from the right, with the reversed automaton, and notes its state at every
 position of a block: which positions of the pattern are *alive* there, and so also whether a match begins. The
 second goes from the left, and only where it cannot fail. What it needs of a pair (state, alive) is kept in a
-table that is filled when it is first asked for: the kernel stops with ASK, the caller answers, and it goes on.
+table that is filled when it is first asked for: the kernel stops with ASK, the caller answers, and it goes
+on.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _OUTSIDE: Final = 3
 
 
 @njit_entry
-def ends(data: Any, first: Any, last: Any, table: Any, row: Any, accepts: Any, kinds: Any, s: Any, out: Any) -> Any:
+def ends(
+    data: Any, first: Any, last: Any, table: Any, row: Any, accepts: Any, kinds: Any, s: Any, out: Any
+) -> Any:
     """Positions in [first, last) at which a match ends, from the state s[0] on; last <= n + 1, the position n
     is behind the text. Returns how many went to `out`; s[1] is the position to go on from.
     """
@@ -73,13 +76,13 @@ def next_start(alive: Any, offset: Any, begins: Any, data: Any, first: Any, kind
 
 @njit_entry
 def walk_longest(
-    data: Any, first: Any, alive: Any, begins: Any, kinds: Any, table: Any, accepts: Any, starts: Any, going: Any,
-    alive_count: Any, s: Any, starts_out: Any, ends_out: Any,
+    data: Any, first: Any, alive: Any, begins: Any, kinds: Any, table: Any, accepts: Any, starts: Any,
+    going: Any, alive_count: Any, s: Any, starts_out: Any, ends_out: Any,
 ) -> Any:  # fmt: skip
     """Leftmost-longest spans, through the block of positions [first, first + len(alive)).
 
-    `table`, `accepts`, `starts`: the anchored automaton (rows of 256). `going[state * alive_count + alive]`: 1 if
-    a match can go on, 2 if not, 0 if nobody asked yet.
+    `table`, `accepts`, `starts`: the anchored automaton (rows of 256). `going[state * alive_count + alive]`:
+    1 if a match can go on, 2 if not, 0 if nobody asked yet.
     """
     n, stop, room = len(data), first + len(alive), len(starts_out)
     while True:
@@ -142,9 +145,9 @@ def walk_first(
 ) -> Any:  # fmt: skip
     """Leftmost-first spans, through the block of positions [first, first + len(alive)).
 
-    One position of the pattern at a time: the most preferred that is alive. `path`, by (row, alive, kind of next
-    byte if `by_kind` is 4, else 1): 0 not asked yet, 1 the match ends here, else the next position + 2. Rows
-    are positions, then `entry + kind of the byte before` for where a match begins.
+    One position of the pattern at a time: the most preferred that is alive. `path`, by (row, alive, kind of
+    next byte if `by_kind` is 4, else 1): 0 not asked yet, 1 the match ends here, else the next position + 2.
+    Rows are positions, then `entry + kind of the byte before` for where a match begins.
     """
     n, stop, room = len(data), first + len(alive), len(starts_out)
     while True:
