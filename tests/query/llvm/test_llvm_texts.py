@@ -102,6 +102,7 @@ def test_alternatives_share_tables_of_eight_groups(llvm: LlvmQuery, reference: R
     program = llvm.compile("|".join(names))
     assert program.spans(data) == reference.compile("|".join(names)).spans(data)
     assert program.explain()["texts"]["how"] == "tables of 8 groups"
+    assert program.explain()["prefilter"].endswith("by tables of 8 groups")
     seven = llvm.compile(NAMES)
     assert seven.count_spans(b" AAPL MSFT,GOOG AMZN TSLA NVDA META AAP") == 7
 

@@ -230,9 +230,13 @@ class LlvmProgram:
             "cpu": self.host.cpu,
             "vector_bytes": self.host.width,
             "columns": self._columns.facts(),
+            "prefilter": None,
         }
         if isinstance(self._text, TextScan):
-            made["texts"] = {"engine": "windows and a lazy automaton", **self._text.facts()}
+            facts = self._text.facts()
+            first, count = facts["window"]
+            made["prefilter"] = f"{count} bytes at distance {first}, by {facts['how']}"
+            made["texts"] = {"engine": "windows and a lazy automaton", **facts}
             if self._given_up:
                 made["texts"]["given_up"] = self._given_up
         elif self._text is not None:
