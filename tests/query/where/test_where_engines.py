@@ -75,7 +75,7 @@ TIMES = st.sampled_from(["ts", "00:00", "ts - 1us", "300", "299ns", "09:30"])
 SIGNS = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
 TEXTS = st.sampled_from(["type", "side", "symbol", "mpid", "aux"])
 WORDS = {
-    "type": ["A", "F", "x"], "side": ["B", "S"], "symbol": ["A", "AAPL", "Z"], 
+    "type": ["A", "F", "x"], "side": ["B", "S"], "symbol": ["A", "AAPL", "Z"],
     "mpid": ["AB", "ABCD", "", "ABCDE"], "aux": ["AB  CD", "", "ABCD", "       A"],
 }  # fmt: skip
 

@@ -2,9 +2,9 @@
 
     python -m trident_query.sequence.cookbook docs/cookbook.md [--write] [--reference]
 
-Blocks that begin with "```console" hold one command each, `$ trident …`, and what it prints; they run in
-a scratch folder, one by one. With --write the page gets the outputs of now; with --reference every query is also
-answered by the reference engine, and must print the same.
+Blocks that begin with "```console" hold one command each, `$ trident …`, and what it prints; they run in a
+scratch folder, one by one. With --write the page gets the outputs of now; with --reference every query is
+also answered by the reference engine, and must print the same.
 """
 
 from __future__ import annotations
