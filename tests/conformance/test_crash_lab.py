@@ -48,7 +48,7 @@ def test_the_command_counts_what_it_tried() -> None:
 
 
 def test_a_wrong_store_is_told_and_its_state_met_again() -> None:
-    """It calls durable what it has only written."""
+    """STORE-10, 17: it calls durable what it has only written."""
     wrong = "wrong_stores:AcknowledgesTooEarly+filesystem"
     status, found, said = crash("--store", wrong, "--states", "2000", "--json")
     assert status == 1, said
@@ -112,7 +112,7 @@ def test_progress_says_rate_and_end() -> None:
 
 @pytest.mark.parametrize("name", ["reference", "lsm"])
 def test_the_recovered_book_is_the_live_one(name: str) -> None:
-    """TRIDENT_KILL_POINTS: how many (the command's default is 1,000)."""
+    """STORE-10, 11, 12, 16. TRIDENT_KILL_POINTS: how many (the command's default is 1,000)."""
     row = model(engine(name), int(os.environ.get("TRIDENT_KILL_POINTS", "40")), 3)
     assert row.violations == []
     assert row.points >= 40
@@ -132,7 +132,7 @@ def _wrong_stores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_real_kills_of_trident_run(tmp_path: Path) -> None:
-    """TRIDENT_REAL_KILLS: how many."""
+    """STORE-10, 11, 16. TRIDENT_REAL_KILLS: how many."""
     row = real(engine("lsm"), int(os.environ.get("TRIDENT_REAL_KILLS", "4")), 2, tmp_path)
     assert row.violations == []
     assert row.points >= 4

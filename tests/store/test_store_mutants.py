@@ -40,6 +40,7 @@ def test_there_are_enough_and_each_says_what_is_wrong() -> None:
 
 @pytest.mark.parametrize("mutant", cases())
 def test_the_laboratory_catches(mutant: Mutant) -> None:
+    """STORE-10 to 12, 15, 16, 20 to 24, 30, 34, 35: each protocol has one of them broken."""
     found = mutant.hunt()
     assert found is not None, f"{mutant.name} survives: the laboratory has a hole"
     # A mutant that no longer fits the code it breaks proves nothing.

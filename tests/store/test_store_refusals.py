@@ -39,27 +39,35 @@ def engine(name: str) -> Any:
     return select(Kind.STORE, [name])[0]
 
 
+def append_in_parts(store: Any, events: Any) -> None:
+    for start in range(0, len(events), 50):
+        store.append(events[start : start + 50])
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_a_call_is_refused(call: str) -> None:
+    """STORE-10, 14, 15, 22."""
     trial = refuse(call, SCRIPT, error=CALLS[call], per_point=3, most=25)
     assert trial(engine("reference")) is None
 
 
 @pytest.mark.parametrize("call", [pytest.param(call, marks=pytest.mark.slow) for call in CALLS])
 def test_a_call_is_refused_while_tables_are_made(call: str) -> None:
+    """STORE-10, 14, 15, 22, with flushes, compactions and an opening."""
     trial = refuse(call, WITH_TABLES, error=CALLS[call], per_point=2, most=14)
     assert trial(engine("lsm")) is None
 
 
 @pytest.mark.parametrize("call", ["sync", "list_directory"])
 def test_a_refused_call_before_an_opening(call: str) -> None:
-    """A manifest whose sync failed is not what the cache shows; a folder that cannot be listed is one line."""
+    """A manifest whose sync failed is not what the cache shows; a folder not to be listed is one line."""
     trial = refuse(call, "a16 s a16 s a3 s r a5 s", error=errno.EIO, per_point=2, most=18)
     assert trial(engine("lsm")) is None
 
 
 @pytest.mark.parametrize("name", ["reference", "lsm"])
 def test_snapshots_beside_a_writer_never_change(name: str) -> None:
+    """STORE-30."""
     assert beside("a16 s a16 s a9 s r a16 s a16 s")(engine(name)) is None
 
 
@@ -70,15 +78,14 @@ def test_a_folder_that_goes_away_is_one_line_and_says_where(name: str, tmp_path:
     store.append(day[:50])
     shutil.rmtree(tmp_path / "s")
     with pytest.raises(StoreError, match="No such file or directory") as caught:
-        for start in range(50, 4_000, 50):
-            store.append(day[start : start + 50])
+        append_in_parts(store, day[50:])
     assert "\n" not in str(caught.value)
     assert str(tmp_path / "s") in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["reference", "lsm"])
 def test_a_file_system_that_is_read_only(name: str, tmp_path: Path) -> None:
-    """Readers read; a writer is told in one line, and nothing changes."""
+    """STORE-34: readers read; a writer is told in one line, and nothing changes."""
     if os.geteuid() != 0:
         pytest.skip("mounting needs root")
     place = tmp_path / "m"
