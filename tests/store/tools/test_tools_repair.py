@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
 
 from trident_core.errors import StoreError
 from trident_store.crashcheck import PATH
-from trident_store.crashmodel import CrashFileSystem, Disk
+from trident_store.crashmodel import CrashFileSystem, CrashPoint, Disk
 from trident_store.lsm.layout import FOOTER_BYTES, Section
 from trident_store.lsm.manifest import Entry
 from trident_store.tools.flips import events_of, small_store
@@ -163,3 +164,30 @@ def test_tables_tile_the_most_events_and_larger_ones_count() -> None:
     large = entry(3, 1, 0, 10)
     assert tiling([*small, large]) == [large, small[2]]
     assert tiling(small[1:]) == []
+
+
+def test_a_crash_during_repair_leaves_the_old_file_or_the_new_one(disk: Disk) -> None:
+    """At every change that repair makes, in states that a power cut may leave: as before, or right."""
+    (manifest,) = names(disk, "man")
+    table = names(disk, "tab")[0]
+    damaged = spoiled(disk, table, section(disk, table, Section.BLOOM)[0])
+    del damaged[manifest]
+    files = CrashFileSystem(dict(damaged))
+    points: list[CrashPoint] = []
+    files.on_change = lambda: points.append(files.crash_point())
+    assert repair(files, PATH).after.ok
+    assert len(points) > 6
+    rng, seen, whole = random.Random(1), set(), events_of(disk).tobytes()
+    for point in points:
+        for state in point.states(6, rng):
+            key = tuple(sorted(state.items()))
+            if key in seen:
+                continue
+            seen.add(key)
+            try:
+                assert events_of(state).tobytes() == whole
+            except StoreError:
+                again = CrashFileSystem(dict(state))
+                assert repair(again, PATH).after.ok
+                assert events_of(again.visible()).tobytes() == whole
+    assert len(seen) > 10

@@ -181,24 +181,32 @@ class Wreck:
 
     def pieces(self) -> Iterator[Piece]:
         """Proven events, from tables, then from the log; tables may overlap what follows them."""
-        sessions = [data for parts in self.tables if (data := parts.session()) is not None]
+        entries = {entry.table: entry for entry in (self.manifest.entries if self.manifest else ())}
+        found = [data for parts in self.tables if (data := parts.session()) is not None]
+        sessions = list(dict.fromkeys(found))
         shapes = list(dict.fromkeys(shape for parts in self.tables for shape in _shape(parts)))
         reached = 0
         for parts in self.tables:
             end = parts.entry.end_ordinal if parts.entry is not None else None
             if end is not None and end <= reached:
                 continue  # a larger one, which was whole, had them
-            whole = self._whole(parts, sessions, shapes)
+            entry = entries.get(parts.number)
+            fresh = TableParts(
+                self.files, self.folder, parts.number, self.store_id, entry
+            )  # let go of after it
+            try:
+                whole = self._whole(fresh, sessions, shapes)
+                events, lost = fresh.proven(shapes) if whole is None else (whole, [])
+            except OSError as error:
+                self._gap(parts.entry, parts.name, f"cannot be read ({error.strerror or error})")
+                continue
             if whole is not None:
                 reached = end or reached
-                yield Piece(_first(parts), whole, parts.name, 0)
-                continue
-            events, lost = parts.proven(shapes)
             self.gaps += [
                 Gap(*block.seqs, block.events, block.file, block.offset, "events of a block do not check")
                 for block in lost
             ]
-            yield Piece(-1, events, parts.name, 0)
+            yield Piece(_first(parts) if whole is not None else -1, events, parts.name, 0)
         yield from self._log()
 
     def _whole(self, parts: TableParts, sessions: list[bytes], shapes: list[Shape]) -> Events | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trident_core.dtypes import EVENT, Events
-from trident_store.filesystem import FileSystem
+from trident_store.filesystem import FileSystem, read
 from trident_store.format import Position, crc32c, decode_position
 from trident_store.lsm.layout import (
     BLOCK,
@@ -58,25 +59,43 @@ class TableParts:
         self, files: FileSystem, folder: Path, number: int, store_id: bytes, entry: Entry | None = None
     ) -> None:
         self.number, self.name, self.store_id = number, table_name(number), store_id
-        self.data = bytes_of(files, folder / self.name)
+        self._files, self._path = files, folder / self.name
+        handle = files.open(self._path)
+        try:
+            self.nbytes = files.size(handle)
+        finally:
+            files.close(handle)
         self.footer: Any = self._footer(entry)
         self.entry = entry if entry is not None else self._entry()
         self.header = self._header()
         #: Do the bytes say that they are this store's table of this number?
         self.ours = self.footer is not None or self.header is not None
 
+    @cached_property
+    def data(self) -> NDArray[np.uint8]:
+        """All bytes, in memory from then on: up to 1.2 GiB with the default of `table_events`."""
+        return bytes_of(self._files, self._path)
+
+    def read(self, offset: int, size: int) -> NDArray[np.uint8]:
+        """Some bytes, fewer at the end of the file."""
+        handle = self._files.open(self._path)
+        try:
+            return read(self._files, handle, size, offset)
+        finally:
+            self._files.close(handle)
+
     def _header(self) -> Position | None:
         """What the header says, if it checks."""
-        found = decode_position(TABLE_MAGIC, self.data[:HEADER_BYTES].tobytes())
+        found = decode_position(TABLE_MAGIC, self.read(0, HEADER_BYTES).tobytes())
         if found is None or found[0] != self.store_id or found[1].segment != self.number:
             return None
         return found[1]
 
     def _footer(self, entry: Entry | None) -> Any:
         """The footer, if it checks; else None."""
-        if len(self.data) < HEADER_BYTES + FOOTER_BYTES:
+        if self.nbytes < HEADER_BYTES + FOOTER_BYTES:
             return None
-        data = self.data[-FOOTER_BYTES:]
+        data = self.read(self.nbytes - FOOTER_BYTES, FOOTER_BYTES)
         row: Any = data.view(FOOTER)[0]
         crc = crc32c(data[:-4])
         right = row["magic"] == FOOTER_MAGIC and row["store_id"].tobytes() == self.store_id
@@ -90,7 +109,7 @@ class TableParts:
             return None
         names = ("table", "level", "epoch", "first_ordinal", "count", "first_seq", "last_seq")
         fields = {name: int(row[name]) for name in names}
-        return Entry(footer_crc=int(row["crc"]), nbytes=len(self.data), **fields)
+        return Entry(footer_crc=int(row["crc"]), nbytes=self.nbytes, **fields)
 
     @property
     def count(self) -> int:
@@ -155,7 +174,7 @@ class TableParts:
         if self.footer is not None:
             row = self.footer["sections"][Section.SESSION]
             offset, size = int(row["offset"]), int(row["nbytes"])
-            here = self.data[offset : offset + size].tobytes()
+            here = self.read(offset, size).tobytes()
             yield from (each for each in (here, *others) if self.is_session(each))
             return
         size = len(self.data) - FOOTER_BYTES
@@ -184,9 +203,8 @@ class TableParts:
         if self.footer is None:
             return None
         row = self.footer["sections"][Section.SESSION]
-        offset, size = int(row["offset"]), int(row["nbytes"])
-        data = self.data[offset : offset + size]
-        return data.tobytes() if len(data) == size and crc32c(data) == int(row["crc"]) else None
+        data = self.read(int(row["offset"]), int(row["nbytes"])).tobytes()
+        return data if self.is_session(data) else None
 
     # -- events --
 
