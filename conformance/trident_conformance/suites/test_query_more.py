@@ -1,0 +1,125 @@
+"""Query engines: leftmost-first spans, ends and sets, for those that declare them; refusals by name."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trident_conformance import patterns
+from trident_conformance.engines import Engine
+from trident_core.contracts import Capability
+from trident_core.errors import PatternError, UsageError
+
+#: Pattern, text, leftmost-first spans: what Perl, RE2 and Rust's regex say.
+FIRST = [
+    ("a|ab|abc", b"abcab", [(0, 1), (3, 4)]),
+    ("(?:a|ab)(?:c|bcd)", b"abcd", [(0, 4)]),
+    ("a+?", b"aaa", [(0, 1), (1, 2), (2, 3)]),
+    ("a+?b", b"aab", [(0, 3)]),
+    ("a*?", b"aa", [(0, 0), (1, 1), (2, 2)]),
+    ("(?:|a)+", b"aaa", [(0, 0), (1, 1), (2, 2), (3, 3)]),
+    ("(?:a|)+", b"aaab", [(0, 3), (4, 4)]),
+    ("x??y|xy", b"xy", [(0, 2)]),
+    ("a{1,3}?", b"aaaa", [(0, 1), (1, 2), (2, 3), (3, 4)]),
+    ("(?m)^a??$", b"\na\n", [(0, 0), (1, 2), (3, 3)]),
+    ("a.*b|a", b"aab a", [(0, 3), (4, 5)]),
+]
+
+
+@pytest.mark.needs_capability(Capability.FIRST)
+class TestLeftmostFirst:
+    @pytest.mark.parametrize(("pattern", "text", "spans"), FIRST, ids=[row[0] for row in FIRST])
+    def test_vectors(self, query_engine: Engine, pattern: str, text: bytes, spans: Any) -> None:
+        """QUERY-24: the branch and the count that come first in the pattern are preferred."""
+        program = query_engine.make().compile(pattern, first=True)
+        assert program.spans(text) == spans
+        assert program.spans(text, 1) == spans[:1]
+
+    def test_as_python(self, query_engine: Engine, prove: Any) -> None:
+        """QUERY-24: Python's re has the same preferences, where no loop may be empty."""
+        texts = [bytes(t) for n in range(5) for t in itertools.product(b"abA", repeat=n)]
+
+        def check(tree: Any) -> None:
+            theirs = patterns.python(tree, "")
+            program = query_engine.make().compile(patterns.ours(tree), first=True)
+            for text in texts[::3]:
+                found = theirs.search(text)
+                assert program.spans(text, 1) == ([found.span()] if found else []), text
+
+        prove(check, tree=patterns.trees(anchors=False).filter(_loops_read))
+
+
+def _loops_read(tree: Any) -> bool:
+    """Whether no repeated part can be empty: engines differ on what an empty turn of a loop prefers."""
+    match tree:
+        case ("repeat", inner, _):
+            return not patterns.python(inner, "").fullmatch(b"") and _loops_read(inner)
+        case ("chain" | "choice", parts):
+            return all(map(_loops_read, parts))
+    return True
+
+
+@pytest.mark.needs_capability(Capability.ENDS)
+def test_ends(query_engine: Engine) -> None:
+    """QUERY-25: every position at which some match ends, empty ones too, ascending; `limit` cuts."""
+    engine = query_engine.make()
+    assert engine.compile("a+b?").ends(b"aab a") == [1, 2, 3, 5]
+    assert engine.compile("a*").ends(b"ba") == [0, 1, 2]
+    assert engine.compile(r"\bab$").ends(b"ab ab") == [5]
+    assert engine.compile("a").ends(b"aaaa", 2) == [1, 2]
+    assert engine.compile("b").ends(b"") == []
+    for pattern in ("a|bb", "(?:ab)+", "b*a", "(?m)^.|$"):
+        program = engine.compile(pattern)
+        anchored = engine.compile(pattern, full=True)
+        for text in (bytes(t) for n in range(5) for t in itertools.product(b"ab", repeat=n)):
+            if "m" not in pattern:
+                wanted = [
+                    end
+                    for end in range(len(text) + 1)
+                    if any(anchored.spans(text[start:end], 1) for start in range(end + 1))
+                ]
+                assert program.ends(text) == wanted, (pattern, text)
+    with pytest.raises(UsageError):
+        engine.compile("a").ends(b"a", -1)
+
+
+@pytest.mark.needs_capability(Capability.SETS)
+class TestSets:
+    def test_bits(self, query_engine: Engine) -> None:
+        """QUERY-26: bit i is what pattern i's own program answers, for up to 64 patterns."""
+        engine = query_engine.make()
+        wanted = ["^A", "A$", "B{2}", "^$", "(?i)msft", "[0-9]"] + [f"^X{number}$" for number in range(58)]
+        column = np.array([b"A", b"ABBA", b"", b"Msft", b"X7", b"X57"], "S8")
+        program = engine.compile_set(wanted)
+        masks = program.match_set(column)
+        assert masks.dtype == np.uint64
+        assert program.patterns == tuple(wanted)
+        for bit, pattern in enumerate(wanted):
+            single = engine.compile(pattern).match(column)
+            assert ((masks >> np.uint64(bit) & np.uint64(1)) == single).all(), pattern
+
+    def test_how_many(self, query_engine: Engine) -> None:
+        """QUERY-27: 1 to 64 patterns."""
+        for wrong in ([], ["a"] * 65):
+            with pytest.raises(UsageError):
+                query_engine.make().compile_set(wrong)
+
+
+def test_refusals_have_reasons(query_engine: Engine) -> None:
+    """QUERY-28: a pattern of the dialect is answered rightly, or refused with a reason and an explanation."""
+    column = np.array([b"a" * 61, b"b" * 61, b"a"])
+    for pattern, wanted in (
+        ("[ab]*a[ab]{60}", [True, False, False]),
+        ("(?:a?){200}b{61}", [False, True, False]),
+        ("(?:a{1000}){9}|^a$", [False, False, True]),
+    ):
+        try:
+            found = query_engine.make().compile(pattern).match(column).tolist()
+        except PatternError as error:
+            assert error.pattern == pattern
+            assert error.reason
+        else:
+            assert found == wanted, pattern
