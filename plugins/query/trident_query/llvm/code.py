@@ -27,7 +27,7 @@ class RefusedError(TridentError):
     exit_code = 2
 
     def __init__(self, message: str, *, cap: str) -> None:
-        super().__init__(message, hint="another engine answers it: dfa, or reference")
+        super().__init__(message, hint="dfa or glushkov may take it")
         self.cap = cap
 
 
