@@ -14,7 +14,9 @@ from trident_core.errors import PluginError
 from trident_core.plugins import registry
 
 #: The kinds that have a suite.
-KINDS: Final = (Kind.PARSER, Kind.BOOK, Kind.STORE, Kind.QUERY)
+KINDS: Final = (Kind.FEED, Kind.PARSER, Kind.BOOK, Kind.STORE, Kind.QUERY)
+#: Those that have a place in the line, each with a reference.
+LINE: Final = KINDS[1:]
 REFERENCE: Final = "reference"
 PROTOCOL: Final = "itch50"
 
@@ -39,9 +41,14 @@ class Engine:
         """As in test ids: book=reference."""
         return f"{self.kind}={self.name}"
 
+    @property
+    def factory(self) -> Any:
+        """Its class. Raises PluginError when it cannot be loaded."""
+        return _factory(self.spec)
+
     def make(self, *args: Any, **options: Any) -> Any:
         """A new engine: its factory, called. Raises PluginError when it cannot be loaded."""
-        return _factory(self.spec)(*args, **options)
+        return self.factory(*args, **options)
 
     def declares(self, capability: str) -> bool:
         return capability in self.spec.capabilities
@@ -82,7 +89,7 @@ def _spec_of_factory(kind: Kind, name: str) -> EngineSpec:
     factory, *capabilities = name.split("+")
     if not all(factory.partition(":")):
         raise PluginError(f"{factory!r} is not a factory", hint="write package.module:Class")
-    protocols = (PROTOCOL,) if kind is Kind.PARSER else ()
+    protocols = (PROTOCOL,) if kind in (Kind.FEED, Kind.PARSER) else ()
     declared = frozenset(capabilities)
     summary = "given by its factory"
     return EngineSpec(kind, factory, factory, summary, capabilities=declared, protocols=protocols)
@@ -91,12 +98,12 @@ def _spec_of_factory(kind: Kind, name: str) -> EngineSpec:
 def lines_of(engines: dict[Kind, list[Engine]], *, pairs: bool = False) -> list[dict[Kind, Engine]]:
     """Each engine of `engines` in one line with references in the other places, without repetitions; with
     `pairs` also every two engines of different kinds."""
-    law = {kind: reference(kind) for kind in KINDS}
-    ways: list[dict[Kind, Engine]] = [{kind: engine} for kind in KINDS for engine in engines[kind]]
+    law = {kind: reference(kind) for kind in LINE}
+    ways: list[dict[Kind, Engine]] = [{kind: engine} for kind in LINE for engine in engines[kind]]
     if pairs:
         ways += [
             {one: first, other: second}
-            for one, other in combinations(KINDS, 2)
+            for one, other in combinations(LINE, 2)
             for first in engines[one]
             for second in engines[other]
         ]

@@ -13,7 +13,7 @@ from rich.table import Table
 from trident_conformance import evidence
 from trident_conformance.engines import Engine, engines_of
 
-SUITES: Final = ("parser", "book", "store", "query", "pipeline")
+SUITES: Final = ("feed", "parser", "book", "store", "query", "pipeline")
 #: The capability of tests that every engine of a kind must pass.
 CORE: Final = ""
 _RULE: Final = re.compile(r"\b([A-Z]{4,})-(\d+)((?:(?:, | to | and )(?:\1-)?\d+)*)")
@@ -156,7 +156,11 @@ def _case(item: pytest.Item, engines: Sequence[Engine], suite: str) -> Case:
     marker = item.get_closest_marker("needs_capability")
     holder = getattr(item, "cls", None)
     docs = [getattr(item, "function", None), holder, getattr(item, "module", None) if not holder else None]
-    named = next((found for doc in docs if (found := rules(getattr(doc, "__doc__", "") or ""))), [])
+    texts = [getattr(doc, "__doc__", "") or "" for doc in docs]
+    vector = getattr(item, "callspec", None) and item.callspec.params.get("vector")  # type: ignore[attr-defined]
+    if vector is not None:
+        texts.insert(0, vector.data["reason"])
+    named = next((found for text in texts if (found := rules(text))), [])
     return Case(
         id=short(item.nodeid),
         engines=[(str(engine.kind), engine.name) for engine in engines],

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from trident_conformance import evidence, known
+from trident_conformance import evidence, known, sources
 from trident_conformance.engines import KINDS, Engine, engines_of, lines_of, select
 from trident_conformance.matrix import add_evidence, short
 from trident_core.contracts import CONTRACT_VERSIONS, Kind
@@ -67,6 +67,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--known-failures",
         metavar="FILE",
         help="cases that are expected to fail: an id or pattern and `# reason` a line",
+    )
+    group.addoption(
+        "--sample",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a small input for the feeds under test, uncompressed; may be given again",
     )
     group.addoption("--quick", action="store_true", help="fewer random examples and smaller inputs")
 
@@ -196,6 +203,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         for engine in engines_of(item):
             if not engine.declares(marker.args[0]):
                 pytest.skip(f"{engine.label} does not declare the capability {marker.args[0]}")
+
+
+@pytest.fixture(scope="session")
+def sample_files(pytestconfig: pytest.Config) -> dict[str, bytes]:
+    """The files of --sample, by name."""
+    try:
+        return sources.given(pytestconfig.getoption("sample"))
+    except OSError as error:
+        raise pytest.UsageError(f"--sample: {error}") from None
 
 
 @pytest.fixture(scope="session")

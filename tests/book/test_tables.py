@@ -16,6 +16,7 @@ from trident_core.session import Session
 
 
 def test_tables_of_batches_are_the_table_of_the_day(chance, applied):
+    """BOOK-44."""
     day = applied(chance(1, 800, anomalies=0.3))
     events, tops, effects, session = day.events, day.tops, day.effects, Session()
     cuts = [0, 1, 2, 100, 333, 800]
@@ -65,6 +66,7 @@ def test_locate_of_an_execution_is_its_orders_when_tops_are_given(stream, applie
 
 
 def test_messages_of_what_the_book_refused(stream, applied):
+    """BOOK-42."""
     day = applied(
         stream()
         .add(1, "B", 10, 5000)
@@ -107,6 +109,7 @@ def test_size_is_the_messages_and_not_clamped(stream, applied):
 
 
 def test_voids_of_unknown_trades_void_nothing(stream, applied):
+    """BOOK-41."""
     day = applied(stream().add(1, "B", 10, 5000).execute(1, 1, match=5).put("B", ref2=6).put("B", ref2=6))
     assert tables.voided(tables.trades(day.events, day.effects, Session())).tolist() == [False] * 3
 

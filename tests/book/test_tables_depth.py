@@ -26,6 +26,7 @@ def climbed(day, n: int, cuts: list[int]) -> np.ndarray:
 @pytest.mark.parametrize("n", [1, 2, 3, 10])
 @pytest.mark.parametrize(("seed", "anomalies"), [(1, 0.0), (2, 0.3), (3, 0.6)])
 def test_equal_to_the_law(chance, applied, n, seed, anomalies):
+    """BOOK-43."""
     day = applied(chance(seed, 2_000, anomalies=anomalies))
     law = tables.depth(ReferenceBook(Session()), day.events, n)
     np.testing.assert_array_equal(climbed(day, n, []), law)
@@ -40,6 +41,7 @@ def sample(chance, applied):
 @given(st.lists(st.integers(0, 10_000), max_size=8))
 @settings(deadline=None, max_examples=40)
 def test_any_split_gives_the_same_rows(sample, cuts):
+    """BOOK-44."""
     np.testing.assert_array_equal(climbed(sample, 3, cuts), climbed(sample, 3, []))
 
 

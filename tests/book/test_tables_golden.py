@@ -54,15 +54,17 @@ def as_text(table: np.ndarray) -> list[list[str]]:
 
 
 def test_bbo(day, golden):
+    """BOOK-40."""
     assert as_text(tables.bbo(day.events, day.tops, day.session)) == golden("bbo")
 
 
 def test_trades(day, golden):
+    """BOOK-41."""
     assert as_text(tables.trades(day.events, day.effects, day.session, day.tops)) == golden("trades")
 
 
 def test_messages(day, golden):
-    """The other engine numbers MPIDs from 1 by first appearance, in a list that is not in the file."""
+    """BOOK-42: The other engine numbers MPIDs from 1 by first appearance, in a list that is not in the file."""
     header, *rows = as_text(tables.messages(day.events, day.effects, day.session, day.tops))
     numbers = {"": "0"}
     for row in rows:
@@ -72,6 +74,7 @@ def test_messages(day, golden):
 
 
 def test_depth(day, golden):
+    """BOOK-43."""
     rows = tables.depth(ReferenceBook(day.session), day.events, 10)
     assert as_text(rows) == golden("depth")
 

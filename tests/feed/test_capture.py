@@ -58,6 +58,7 @@ REAL_SEQUENCES = {
 
 
 def test_real_totalview_captures(shared: Callable[..., Path], read: Read) -> None:
+    """FEED-25, 28."""
     folder = shared("data", "pcap", "Nasdaq.Equities.TotalView.Itch.v5.0")
     types: Counter[str] = Counter()
     for path in sorted(folder.glob("*.pcap")):
@@ -73,6 +74,7 @@ def test_real_totalview_captures(shared: Callable[..., Path], read: Read) -> Non
 
 
 def test_real_captures_with_zeroed_headers(shared: Callable[..., Path], read: Read) -> None:
+    """FEED-34."""
     folder = shared("data", "pcap", "Nasdaq.Equities.TotalView.Itch.v5.0.20230822")
     types: Counter[str] = Counter()
     for path in sorted(folder.glob("*.pcap")):
@@ -88,6 +90,7 @@ def test_real_captures_with_zeroed_headers(shared: Callable[..., Path], read: Re
 
 
 def test_real_captures_of_ouch_end_in_one_line(shared: Callable[..., Path], read: Read) -> None:
+    """FEED-24."""
     carried = {}
     for path in sorted(shared("data", "pcap", "Nasdaq.Nsm.Ouch.v5.0").glob("*.pcap")):
         with open_source(path) as source:
@@ -142,6 +145,7 @@ def test_real_messages_through_our_own_captures(
 def test_any_chunking_gives_the_same(
     chunk: int, read: Read, mold: Make, capture: Build, message: Message
 ) -> None:
+    """FEED-5, 6."""
     frames = [mold(1, 5), mold(6, 6), mold(9, 12), mold(7, 8), mold(20, 22)]
     reading = read(capture(frames), chunk=chunk)
     assert reading.numbered == good(message, 1, 12) + good(message, 20, 22)
@@ -152,6 +156,7 @@ def test_any_chunking_gives_the_same(
 
 
 def test_duplicates_are_used_once(read: Read, mold: Make, capture: Build, message: Message) -> None:
+    """FEED-29."""
     reading = read(capture([mold(1, 5), mold(1, 5), mold(4, 7), mold(3, 4)]))
     assert reading.numbered == good(message, 1, 7)
     assert reading.anomalies == {"duplicate_messages": 9}
@@ -160,6 +165,7 @@ def test_duplicates_are_used_once(read: Read, mold: Make, capture: Build, messag
 def test_two_lines_of_one_session_are_merged(
     read: Read, mold: Make, capture: Build, message: Message
 ) -> None:
+    """FEED-26."""
     a = [mold(n, n + 1, dst=GROUP_A) for n in range(1, 41, 2)]
     b = [mold(n, n + 1, dst=GROUP_B) for n in range(1, 41, 2)]
     del a[3:5], b[7], b[15:]
@@ -172,6 +178,7 @@ def test_two_lines_of_one_session_are_merged(
 def test_late_packets_fill_their_gap_within_the_window(
     read: Read, mold: Make, capture: Build, message: Message
 ) -> None:
+    """FEED-30."""
     in_time = [mold(1, 1), *(mold(n, n) for n in range(3, 3 + HELD_RUNS_MAX)), mold(2, 2)]
     reading = read(capture(in_time))
     assert reading.numbered == good(message, 1, 2 + HELD_RUNS_MAX)
@@ -185,6 +192,7 @@ def test_late_packets_fill_their_gap_within_the_window(
 def test_what_came_before_the_first_packet_is_no_gap(
     read: Read, mold: Make, capture: Build, message: Message
 ) -> None:
+    """FEED-31."""
     reading = read(capture([mold(500, 501), mold(499, 500), mold(502, 502)]))
     assert reading.numbered == good(message, 500, 502)
     assert reading.anomalies == {"late_messages": 1, "duplicate_messages": 1}
@@ -193,6 +201,7 @@ def test_what_came_before_the_first_packet_is_no_gap(
 def test_heartbeats_and_the_end_of_the_session(
     read: Read, mold: Make, capture: Build, message: Message
 ) -> None:
+    """FEED-32."""
     quiet, end = mold(6, 5), mold(6, 5, count=0xFFFF)
     reading = read(capture([mold(1, 0), mold(1, 5), quiet, quiet, end, end]))
     assert reading.numbered == good(message, 1, 5)
@@ -208,6 +217,7 @@ def test_heartbeats_and_the_end_of_the_session(
 def test_a_heartbeat_tells_what_is_missing_at_the_end(
     count: int, read: Read, mold: Make, capture: Build, message: Message
 ) -> None:
+    """FEED-32."""
     reading = read(capture([mold(1, 5), mold(11, 10, count=count)]))
     assert reading.numbered == good(message, 1, 5)
     assert reading.anomalies == {"gap_messages": 5}
@@ -217,12 +227,14 @@ def test_a_heartbeat_tells_what_is_missing_at_the_end(
 
 
 def test_a_capture_of_heartbeats_alone_is_empty_not_wrong(read: Read, mold: Make, capture: Build) -> None:
+    """FEED-24."""
     assert read(capture([mold(1, 0), mold(1, 0, count=0xFFFF)])).numbered == []
 
 
 def test_a_wrong_sequence_number_does_not_spoil_what_follows(
     read: Read, mold: Make, capture: Build, message: Message
 ) -> None:
+    """FEED-30."""
     far = 1 << 61
     reading = read(capture([mold(1, 2), mold(3, 3, number=far), mold(3, 9)]))
     assert reading.numbered == [*good(message, 1, 9), (far, message(3))]
@@ -235,6 +247,7 @@ def test_a_wrong_sequence_number_does_not_spoil_what_follows(
 def test_a_new_session_on_the_line_goes_on_counting(
     read: Read, mold: Make, capture: Build, message: Message
 ) -> None:
+    """FEED-27."""
     new = {"session": b"LATER"}
     frames = [mold(1, 5), mold(8, 9), mold(1, 3, **new), mold(6, 7), mold(5, 6, **new)]
     reading = read(capture(frames))
@@ -246,6 +259,7 @@ def test_a_new_session_on_the_line_goes_on_counting(
 def test_a_session_on_another_line_is_another_stream(
     read: Read, mold: Make, capture: Build, message: Message
 ) -> None:
+    """FEED-26."""
     other = {"session": b"OTHER", "dst": GROUP_B}
     reading = read(capture([mold(1, 2), mold(1, 9, **other), mold(3, 4), mold(10, 12, **other)]))
     assert reading.numbered == good(message, 1, 4)
@@ -253,6 +267,7 @@ def test_a_session_on_another_line_is_another_stream(
 
 
 def test_one_port_can_be_chosen(read: Read, mold: Make, capture: Build, message: Message) -> None:
+    """FEED-23."""
     there = {"session": b"OTHER", "dst": (GROUP_B[0], 5555)}
     data = capture([mold(1, 2), mold(101, 109, **there), mold(3, 4)])
     assert read(data, port=5555).numbered == good(message, 101, 109)
@@ -264,6 +279,7 @@ def test_one_port_can_be_chosen(read: Read, mold: Make, capture: Build, message:
 
 
 def test_lines_are_bounded(read: Read, mold: Make, capture: Build, message: Message) -> None:
+    """FEED-8."""
     frames = [mold(n, n, dst=(GROUP_A[0], 1000 + n)) for n in range(1, LINES_MAX + 3)]
     reading = read(capture(frames))
     assert reading.numbered == good(message, 1, LINES_MAX)
@@ -273,6 +289,7 @@ def test_lines_are_bounded(read: Read, mold: Make, capture: Build, message: Mess
 def test_the_first_stream_of_another_protocol_is_not_followed(
     read: Read, mold: Make, capture: Build, message: Message
 ) -> None:
+    """FEED-25."""
     other = ethernet(udp(mold_packet(b"OTHER", 1, [b"quote", b"quote"]), dst=GROUP_B))
     reading = read(capture([other, mold(1, 2), other, mold(3, 3)]))
     assert reading.numbered == good(message, 1, 3)
@@ -280,6 +297,7 @@ def test_the_first_stream_of_another_protocol_is_not_followed(
 
 
 def test_messages_of_no_bytes_take_a_number(read: Read, capture: Build, message: Message) -> None:
+    """FEED-33."""
     parts = [b"", message(2), b"", b"", message(5), b""]
     frame = ethernet(udp(mold_packet(b"S", 1, parts)))
     again = ethernet(udp(mold_packet(b"S", 4, [*parts[3:], message(7)])))
@@ -292,6 +310,7 @@ def test_messages_of_no_bytes_take_a_number(read: Read, capture: Build, message:
 def test_zeroed_headers_among_numbered_packets(
     read: Read, mold: Make, capture: Build, message: Message
 ) -> None:
+    """FEED-34."""
     data = capture([mold(1, 2), mold(3, 4, number=0), mold(5, 5)])
     reading = read(data)
     assert reading.numbers == [1, 2, 5]
@@ -300,6 +319,7 @@ def test_zeroed_headers_among_numbered_packets(
 
 
 def test_udp_that_is_not_mold_is_foreign(read: Read, mold: Make, capture: Build, message: Message) -> None:
+    """FEED-21, 28."""
     packet = mold_packet(b"SESSION", 3, [message(3)])
     foreign = [
         b"short", packet[:-1], packet + b"!", mold_packet(b"\x01\x02", 3, [message(3)]),
@@ -313,6 +333,7 @@ def test_udp_that_is_not_mold_is_foreign(read: Read, mold: Make, capture: Build,
 
 
 def test_a_capture_without_the_feed_is_one_line(read: Read, capture: Build) -> None:
+    """FEED-24."""
     ping = ethernet(ip(1, b"ping....", GROUP_A[0], GROUP_B[0]))
     with pytest.raises(InputError, match=r"no ITCH 5\.0 message in 3 packets .IP protocol 1: 3") as caught:
         read(capture([ping] * 3))

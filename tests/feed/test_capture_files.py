@@ -33,6 +33,7 @@ def good(message: Message, first: int, last: int) -> list[tuple[int, bytes]]:
 def test_pcap_flavours(
     order: str, nanoseconds: bool, read: Read, mold: Make, capture: Build, message: Message
 ) -> None:
+    """FEED-19, 20."""
     data = capture([mold(1, 3), mold(4, 5)], order=order, nanoseconds=nanoseconds)
     assert CaptureFeed.detect(data, "x") == 100
     reading = read(data)
@@ -42,6 +43,7 @@ def test_pcap_flavours(
 
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_pcap_with_the_modified_magic(order: str, read: Read, mold: Make, message: Message) -> None:
+    """FEED-19."""
     frame = mold(1, 3)
     data = struct.pack(order + "IHHiIII", 0xA1B2CD34, 2, 4, 0, 0, 65_535, 1)
     data += struct.pack(order + "IIIIIHBB", 1_700_000_000, 0, len(frame), len(frame), 1, 8, 0, 0) + frame
@@ -59,6 +61,7 @@ def test_the_upper_bits_of_the_link_type_are_not_part_of_it(
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("resolution", [0, 3, 6, 9])
 def test_pcapng(order: str, resolution: int, read: Read, mold: Make, message: Message) -> None:
+    """FEED-19."""
     data = b"".join(pcapng([(T0, mold(1, 3)), (T0, mold(4, 5))], order=order, resolution=resolution))
     assert CaptureFeed.detect(data, "x") == 100
     reading = read(data)
@@ -81,6 +84,7 @@ def enhanced(order: str, index: int, packet: bytes, ticks: int = T0 // 1000) -> 
 
 
 def test_pcapng_sections_interfaces_and_other_blocks(read: Read, mold: Make, message: Message) -> None:
+    """FEED-19."""
     frames = [mold(n, n) for n in range(1, 8)]
     raw = [frame[14:] for frame in frames]
     binary = struct.pack("<HHBxxx", 9, 1, 0x80 | 20)  # ticks of 2^-20 s
@@ -104,6 +108,7 @@ def test_pcapng_sections_interfaces_and_other_blocks(read: Read, mold: Make, mes
 
 
 def test_pcapng_simple_packets_are_cut_at_the_snap_length(read: Read, mold: Make, message: Message) -> None:
+    """FEED-19."""
     frame = mold(1, 3)
     cut = len(frame) - 5
     data = section("<", interface("<", 1, cut), pcapng_block(3, struct.pack("<I", len(frame)) + frame[:cut]))
@@ -127,6 +132,7 @@ def test_pcapng_simple_packets_are_cut_at_the_snap_length(read: Read, mold: Make
 def test_pcapng_blocks_that_cannot_be_framed(
     tail: bytes, anomaly: str, read: Read, mold: Make, message: Message
 ) -> None:
+    """FEED-22."""
     reading = read(section("<", interface("<", 1), enhanced("<", 0, mold(1, 3))) + tail)
     assert reading.numbered == good(message, 1, 3)
     assert reading.anomalies == {anomaly: 1}
@@ -135,6 +141,7 @@ def test_pcapng_blocks_that_cannot_be_framed(
 def test_a_packet_length_of_4_gb_ends_the_reading(
     read: Read, mold: Make, capture: Build, message: Message
 ) -> None:
+    """FEED-22."""
     data = capture([mold(1, 3)])
     data += struct.pack("<4I", 0, 0, 0xFFFFFFFF, 0xFFFFFFFF) + bytes(100)
     reading = read(data)
@@ -145,6 +152,7 @@ def test_a_packet_length_of_4_gb_ends_the_reading(
 def test_a_snapped_packet_gives_its_whole_messages(
     read: Read, mold: Make, capture: Build, message: Message
 ) -> None:
+    """FEED-35."""
     frames = [mold(1, 3), mold(4, 6)]
     reading = read(capture(frames, snap=len(frames[0]) - 5))
     assert reading.numbered == [*good(message, 1, 2), *good(message, 4, 5)]

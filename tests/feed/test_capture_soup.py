@@ -47,6 +47,7 @@ def soup_stream(message: Message, first: int, last: int, *, login: bool = True) 
 
 @pytest.mark.parametrize("size", [1, 7, 22, 1000])
 def test_soup_over_tcp(size: int, read: Read, capture: Build, message: Message) -> None:
+    """FEED-36, 37."""
     stream = soup_stream(message, 11, 30) + soup_packet("U", b"x") + soup_packet("Z")
     request = ethernet(tcp(soup_packet("L", bytes(46)), CLIENT, SERVER, 1))
     reading = read(capture([request, *segments(stream, size)]))
@@ -58,6 +59,7 @@ def test_soup_over_tcp(size: int, read: Read, capture: Build, message: Message) 
 
 
 def test_tcp_segments_out_of_order_and_again(read: Read, capture: Build, message: Message) -> None:
+    """FEED-36."""
     frames = segments(soup_stream(message, 1, 40))
     shuffled = [frame for pair in zip(frames[1::2], frames[0::2], strict=False) for frame in pair]
     if len(frames) % 2:
@@ -69,6 +71,7 @@ def test_tcp_segments_out_of_order_and_again(read: Read, capture: Build, message
 
 
 def test_a_connection_joined_late_starts_at_a_packet(read: Read, capture: Build, message: Message) -> None:
+    """FEED-36."""
     stream = soup_stream(message, 1, 20, login=False)
     frames = segments(stream, 22 * 2 + 3, syn=False)
     reading = read(capture(frames))
@@ -78,6 +81,7 @@ def test_a_connection_joined_late_starts_at_a_packet(read: Read, capture: Build,
 
 
 def test_lost_segments_are_counted_and_reading_resumes(read: Read, capture: Build, message: Message) -> None:
+    """FEED-38."""
     stream = soup_stream(message, 1, 2) + b"".join(soup_packet("S", message(n)) for n in range(3, 41))
     head = len(soup_stream(message, 1, 2))
     frames = [*segments(stream[:head], head), *segments(stream[head:], 22, isn=ISN + head, syn=False)]
@@ -88,6 +92,7 @@ def test_lost_segments_are_counted_and_reading_resumes(read: Read, capture: Buil
 
 
 def test_a_reconnection_continues_the_session(read: Read, capture: Build, message: Message) -> None:
+    """FEED-26, 37."""
     again = (bytes((192, 0, 2, 7)), 40_001)
     second = soup_stream(message, 8, 20)
     frames = segments(soup_stream(message, 1, 10))
@@ -100,6 +105,7 @@ def test_a_reconnection_continues_the_session(read: Read, capture: Build, messag
 
 
 def test_other_tcp_traffic_is_foreign(read: Read, capture: Build, message: Message) -> None:
+    """FEED-21."""
     web = bytes((198, 51, 100, 1)), 80
     page = [ethernet(tcp(b"HTTP/1.1 200 OK\r\n", web, CLIENT, 1000 * n, 0x18)) for n in range(5)]
     opened = ethernet(tcp(b"", web, CLIENT, 999, 0x12))
@@ -124,6 +130,7 @@ def test_many_connections_are_bounded_and_the_feed_survives_them(
 
 
 def test_bytes_after_the_end_of_the_session(read: Read, capture: Build, message: Message) -> None:
+    """FEED-39."""
     stream = soup_stream(message, 1, 5) + soup_packet("Z")
     reading = read(capture(segments(stream + soup_packet("S", message(6)), 1000)))
     assert reading.numbered == good(message, 1, 5)
@@ -131,12 +138,14 @@ def test_bytes_after_the_end_of_the_session(read: Read, capture: Build, message:
 
 
 def test_a_stream_that_ends_inside_a_packet(read: Read, capture: Build, message: Message) -> None:
+    """FEED-39."""
     reading = read(capture(segments(soup_stream(message, 1, 5)[:-1], 1000)))
     assert reading.numbered == good(message, 1, 4)
     assert reading.anomalies == {"torn_tail": 1}
 
 
 def test_a_login_without_a_number(read: Read, capture: Build, message: Message) -> None:
+    """FEED-37."""
     broken = soup_packet("A", b"SOUP".rjust(10) + b"one".rjust(20))
     reading = read(capture(segments(broken + soup_packet("S", message(1)), 1000)))
     assert reading.numbered == good(message, 1, 1)

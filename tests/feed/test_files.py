@@ -54,10 +54,12 @@ def framed(*messages: bytes) -> bytes:
     ],
 )
 def test_foreign_bytes_are_nobodys(head: bytes) -> None:
+    """FEED-9."""
     assert scores(head) == [0, 0, 0]
 
 
 def test_random_bytes_are_nobodys() -> None:
+    """FEED-9."""
     for seed in range(200):
         assert scores(random.Random(seed).randbytes(2000)) == [0, 0, 0]
 
@@ -102,6 +104,7 @@ def test_soup_is_recognised_by_what_it_carries(message: Callable[[int], bytes]) 
 def test_every_container_gives_the_same_messages(
     shared: Callable[..., Path], read: Callable[..., Any], split: Callable[[bytes], list[bytes]]
 ) -> None:
+    """FEED-10."""
     plain = shared("data", "itch50_runk", "locate-13-10k.bin").read_bytes()
     expected = split(plain)
     assert len(expected) == 10_000
@@ -126,6 +129,7 @@ def test_every_container_gives_the_same_messages(
 def test_chunks_have_the_size_asked_for(
     chunk: int, read: Callable[..., Any], message: Callable[[int], bytes]
 ) -> None:
+    """FEED-5, 16."""
     data = framed(*(message(n) for n in range(50)))
     reading = read(data, ItchFileFeed, chunk=chunk)
     assert reading.messages == [message(n) for n in range(50)]
@@ -134,6 +138,7 @@ def test_chunks_have_the_size_asked_for(
 
 
 def test_offsets_count_decompressed_bytes(message: Callable[[int], bytes]) -> None:
+    """FEED-4."""
     data = framed(*(message(n) for n in range(50)))
     source = Source(io.BytesIO(gzip.compress(data)), "day.gz")
     at = 0
@@ -147,6 +152,7 @@ def test_offsets_count_decompressed_bytes(message: Callable[[int], bytes]) -> No
 def test_a_torn_tail_is_passed_on_for_the_parser_to_count(
     shared: Callable[..., Path], read: Callable[..., Any]
 ) -> None:
+    """FEED-16."""
     plain = shared("data", "itch50_heads", "huckzou_partialData.bin").read_bytes()
     reading = read(plain, ItchFileFeed)
     assert Counter(message[:1] for message in reading.messages) == {b"S": 1, b"R": 7, b"H": 4, b"Y": 4}
@@ -154,6 +160,7 @@ def test_a_torn_tail_is_passed_on_for_the_parser_to_count(
 
 
 def test_zero_prefixes_need_the_lenient_mode(shared: Callable[..., Path], read: Callable[..., Any]) -> None:
+    """FEED-17."""
     path = shared("data", "ritch", "ex20101224.TEST_ITCH_50.gz")
     with open_source(path) as source:
         assert scores(source.peek(1 << 16))[1] >= 80
@@ -169,6 +176,7 @@ def test_zero_prefixes_need_the_lenient_mode(shared: Callable[..., Path], read: 
 
 
 def test_itch_before_5_is_recognised_by_its_bytes(read: Callable[..., Any]) -> None:
+    """FEED-18."""
     old = framed(b"T" + bytes(4), b"S" + bytes(4) + b"O", b"T" + bytes(4), b"A" + bytes(29))
     assert scores(old)[1] >= 50
     with pytest.raises(InputError, match=r"ITCH 4\.1, whose messages differ"):
@@ -176,6 +184,7 @@ def test_itch_before_5_is_recognised_by_its_bytes(read: Callable[..., Any]) -> N
 
 
 def test_itch_before_5_is_recognised_by_its_name(read: Callable[..., Any]) -> None:
+    """FEED-18."""
     assert scores(b"no bytes that anyone knows", OLD) == [0, 1, 0]
     assert scores(b"", OLD) == [0, 0, 0]
     with pytest.raises(InputError, match=r"ITCH 4\.1"):
@@ -185,6 +194,7 @@ def test_itch_before_5_is_recognised_by_its_name(read: Callable[..., Any]) -> No
 def test_a_name_does_not_overrule_the_bytes(
     read: Callable[..., Any], message: Callable[[int], bytes]
 ) -> None:
+    """FEED-9, 18."""
     data = framed(message(1), message(2))
     assert read(Source(io.BytesIO(data), OLD), ItchFileFeed).messages == [message(1), message(2)]
 
@@ -196,12 +206,15 @@ def test_a_feed_that_was_forced_passes_anything_on(read: Callable[..., Any]) -> 
 
 @pytest.mark.parametrize("feed", FEEDS)
 def test_chunk_bytes_must_be_positive(feed: type, read: Callable[..., Any]) -> None:
+    """FEED-5."""
     with pytest.raises(UsageError, match="chunk_bytes"):
         read(b"x", feed, chunk=0)
 
 
 @pytest.mark.parametrize("feed", FEEDS)
 def test_nothing_is_read_before_iteration(feed: Any) -> None:
+    """FEED-1."""
+
     class Untouchable:
         name, path = "x", None
 
@@ -229,6 +242,7 @@ def stream(message: Callable[[int], bytes], first: int = 5, last: int = 9) -> by
 def test_a_soup_stream_is_numbered_from_its_login(
     chunk: int, read: Callable[..., Any], message: Callable[[int], bytes]
 ) -> None:
+    """FEED-3, 37."""
     reading = read(stream(message), SoupFileFeed, chunk=chunk)
     assert reading.numbered == [(n, message(n)) for n in range(5, 10)]
     assert not reading.anomalies
@@ -245,6 +259,7 @@ def test_a_soup_stream_is_numbered_from_its_login(
 def test_without_a_login_numbers_start_at_1(
     read: Callable[..., Any], message: Callable[[int], bytes]
 ) -> None:
+    """FEED-37."""
     data = soup_packet("S", message(1)) + soup_packet("S", message(2))
     assert read(data, SoupFileFeed).numbered == [(1, message(1)), (2, message(2))]
 
@@ -261,6 +276,7 @@ def test_a_second_login_of_the_session_gives_messages_once(
 def test_a_message_of_no_bytes_takes_a_number(
     read: Callable[..., Any], message: Callable[[int], bytes]
 ) -> None:
+    """FEED-33."""
     data = soup_packet("S", message(1)) + soup_packet("S") + soup_packet("S", message(3))
     reading = read(data, SoupFileFeed)
     assert reading.numbered == [(1, message(1)), (3, message(3))]
@@ -268,6 +284,7 @@ def test_a_message_of_no_bytes_takes_a_number(
 
 
 def test_a_cut_soup_stream(read: Callable[..., Any], message: Callable[[int], bytes]) -> None:
+    """FEED-39."""
     data = stream(message)[:-3]
     whole = len(data) - 22
     reading = read(data[: whole - 1], SoupFileFeed)
@@ -278,6 +295,7 @@ def test_a_cut_soup_stream(read: Callable[..., Any], message: Callable[[int], by
 def test_soup_that_cannot_be_framed_ends_the_reading(
     read: Callable[..., Any], message: Callable[[int], bytes]
 ) -> None:
+    """FEED-39."""
     good = soup_packet("S", message(1))
     for bad in (b"\x00\x01?", b"\x00\x00S", b"\x00\x05H1234"):
         reading = read(good + bad + good * 3, SoupFileFeed)
@@ -288,6 +306,7 @@ def test_soup_that_cannot_be_framed_ends_the_reading(
 def test_bytes_after_the_end_of_a_soup_session(
     read: Callable[..., Any], message: Callable[[int], bytes]
 ) -> None:
+    """FEED-39."""
     reading = read(stream(message) + soup_packet("S", message(10)), SoupFileFeed)
     assert reading.numbers[-1] == 9
     assert reading.anomalies == {"bytes_after_end": 22}

@@ -73,6 +73,7 @@ def captures(mixed: list[tuple[int, bytes]], capture: Callable[..., bytes]) -> d
 
 @pytest.mark.parametrize("kind", ["pcap", "pcapng"])
 def test_a_capture_cut_at_every_byte(kind: str, captures: dict[str, bytes], read: Read) -> None:
+    """FEED-7, 22."""
     data = captures[kind]
     whole = outcome(read, data)
     assert [number for number, _ in whole[1]] == [1, 2, 3, 4, 6, 7]
@@ -86,6 +87,7 @@ def test_a_capture_cut_at_every_byte(kind: str, captures: dict[str, bytes], read
 @settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_flipped_bits(kind: str, captures: dict[str, bytes], read: Read, data: st.DataObject) -> None:
+    """FEED-7."""
     damaged = bytearray(captures[kind])
     for _ in range(data.draw(st.integers(1, 6))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] ^= 1 << data.draw(st.integers(0, 7))
@@ -107,6 +109,7 @@ def test_flipped_bits(kind: str, captures: dict[str, bytes], read: Read, data: s
     lenient=st.booleans(),
 )
 def test_random_bytes(head: bytes, body: bytes, lenient: bool, read: Read) -> None:
+    """FEED-7."""
     for feed in (CaptureFeed, ItchFileFeed, SoupFileFeed):
         assert 0 <= feed.detect(head + body, "x") <= 100
         outcome(read, head + body, feed, lenient=lenient)
@@ -128,6 +131,7 @@ def test_packets_in_any_order_and_number(
     capture: Callable[..., bytes],
     read: Read,
 ) -> None:
+    """FEED-29, 30."""
     data = capture([mixed[n][1] for n in frames])
     assert outcome(read, data) == outcome(read, data, chunk=chunk)
 
@@ -191,6 +195,7 @@ def peak_of(frames: Iterator[bytes], lenient: bool = False) -> tuple[int, Captur
 
 
 def test_memory_is_bounded_when_every_packet_leaves_a_gap(message: Callable[[int], bytes]) -> None:
+    """FEED-8."""
     big = [message(1)] * 60
     frames = (ethernet(udp(mold_packet(b"S", 1 + n * 1000, big))) for n in range(4000))
     peak, feed = peak_of(frames)
@@ -228,6 +233,8 @@ def test_memory_is_bounded_when_every_segment_is_a_new_connection() -> None:
 
 
 def test_memory_is_bounded_by_blocks_that_claim_gigabytes() -> None:
+    """FEED-8."""
+
     def blocks() -> Iterator[bytes]:
         yield b"\n\r\r\n\x1c\0\0\0\x4d\x3c\x2b\x1a" + bytes(12) + b"\x1c\0\0\0"
         yield struct.pack("<II", 0xBAD, 0xFFFFFFFC)
@@ -245,6 +252,7 @@ def test_memory_is_bounded_by_blocks_that_claim_gigabytes() -> None:
 
 
 def test_a_day_file_is_read_in_bounded_memory(tmp_path: Path) -> None:
+    """FEED-8."""
     path = tmp_path / "day"
     path.write_bytes(b"\x00\x13D" + bytes(18) + random.Random(1).randbytes(1 << 25))
     tracemalloc.start()

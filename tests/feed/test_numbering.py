@@ -40,6 +40,7 @@ runs = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), min_size=1, ma
 
 @given(runs)
 def test_every_unit_from_the_first_on_once_and_in_order(spans: list[tuple[int, int]]) -> None:
+    """FEED-29, 30."""
     told = Told().push(*(run(start, size) for start, size in spans))
     told.out += told.order.flush()
     first = spans[0][0]

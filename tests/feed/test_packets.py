@@ -39,6 +39,7 @@ EXPECTED6 = Datagram(V6_SRC, V6_DST, PAYLOAD, False)
     ],
 )
 def test_every_way_to_ipv4(link: int, frame: bytes) -> None:
+    """FEED-20."""
     assert decode(link, frame) == EXPECTED
 
 
@@ -55,6 +56,7 @@ def test_every_way_to_ipv4(link: int, frame: bytes) -> None:
     ],
 )
 def test_every_way_to_ipv6(link: int, frame: bytes) -> None:
+    """FEED-20."""
     assert decode(link, frame) == EXPECTED6
 
 
@@ -66,6 +68,7 @@ def chained(*headers: tuple[int, bytes]) -> bytes:
 
 
 def test_ipv6_extension_headers() -> None:
+    """FEED-20."""
     hop, routing, destination = (0, bytes(7)), (43, b"\x01" + bytes(14)), (60, bytes(7))
     authentication = (51, b"\x04" + bytes(22))
     atomic = (44, bytes(7))  # a fragment header on a packet that is whole (RFC 6946)
@@ -73,6 +76,7 @@ def test_ipv6_extension_headers() -> None:
 
 
 def test_fragments_are_left_out() -> None:
+    """FEED-21."""
     first = ip(17, PACKET[20:], SENDER[0], GROUP[0], fragment=0x2000)
     later = ip(17, PACKET[20:], SENDER[0], GROUP[0], fragment=0x0010)
     unfragmented = ip(17, PACKET[20:], SENDER[0], GROUP[0], fragment=0x4000)  # "don't fragment"
@@ -108,6 +112,7 @@ def test_tcp() -> None:
     ],
 )
 def test_other_packets_are_skipped_with_a_reason(link: int, frame: bytes, reason: str) -> None:
+    """FEED-21."""
     assert decode(link, frame) == Skipped(reason)
 
 

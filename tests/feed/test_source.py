@@ -78,6 +78,7 @@ def unpack(source: Source, n: int = 1 << 20) -> bytes:
 @pytest.mark.parametrize("name", PACKED)
 @pytest.mark.parametrize("n", [1 << 20, 4096, 1013])
 def test_every_container_gives_the_same_bytes(name: str, n: int, tmp_path: Path) -> None:
+    """FEED-10."""
     path = tmp_path / "named.misleadingly.bz2"
     path.write_bytes(PACKED[name])
     with open_source(path) as source:
@@ -141,6 +142,7 @@ def test_no_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("packed", [PLAIN, gzip.compress(PLAIN * 8)])
 def test_progress_grows_with_what_is_read(packed: bytes, tmp_path: Path) -> None:
+    """FEED-15."""
     path = tmp_path / "file"
     path.write_bytes(packed)
     with open_source(path) as source:
@@ -159,6 +161,7 @@ def test_progress_grows_with_what_is_read(packed: bytes, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", COMPRESSED)
 def test_a_cut_stream_gives_a_prefix_and_is_counted(name: str) -> None:
+    """FEED-13."""
     packed = COMPRESSED[name]
     ends = set(itertools.accumulate(len(part) for part in PARTS[name]))
     near_ends = {cut for end in ends for cut in range(end - 9, end + 9)}
@@ -180,6 +183,7 @@ def test_a_cut_stream_gives_a_prefix_and_is_counted(name: str) -> None:
 def test_a_damaged_stream_stops_is_counted_and_does_not_depend_on_the_reads(
     name: str, data: st.DataObject
 ) -> None:
+    """FEED-13."""
     packed = bytearray(COMPRESSED[name])
     at = data.draw(st.integers(12, len(packed) - 1))
     packed[at] ^= 1 << data.draw(st.integers(0, 7))
@@ -205,6 +209,7 @@ def test_damage_is_counted_with_its_position() -> None:
 
 
 def test_bytes_that_are_not_a_member_end_the_stream() -> None:
+    """FEED-13."""
     packed = gzip.compress(PLAIN) + bytes(7) + b"not a member"
     source = Source(io.BytesIO(packed), "with a tail")
     assert unpack(source) == PLAIN
@@ -225,6 +230,7 @@ def _bombs() -> dict[str, bytes]:
 
 @pytest.mark.slow
 def test_bombs_are_unpacked_in_bounded_memory() -> None:
+    """FEED-8."""
     for packed in _bombs().values():
         tracemalloc.start()
         source = Source(io.BytesIO(packed), "bomb")

@@ -39,6 +39,7 @@ def one_line(error: InputError) -> None:
 
 
 def test_a_missing_file_names_near_ones(tmp_path: Path) -> None:
+    """FEED-14."""
     (tmp_path / "01302020.NASDAQ_ITCH50.gz").write_bytes(b"x")
     with pytest.raises(InputError, match=r"does not exist .*01302020\.NASDAQ_ITCH50\.gz") as caught:
         open_source(tmp_path / "01302020.NASDAQ_ITCH50")
@@ -90,6 +91,7 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_unusable_content(content: bytes, problem: str, tmp_path: Path) -> None:
+    """FEED-12, 14."""
     path = tmp_path / "file"
     path.write_bytes(content)
     with pytest.raises(InputError, match=problem) as caught:
@@ -133,6 +135,7 @@ def archive(path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_DEF
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_the_only_file_of_a_zip(method: int, tmp_path: Path) -> None:
+    """FEED-11."""
     path = archive(tmp_path / "a.zip", {"12302019.NASDAQ_ITCH50": PLAIN}, method)
     with open_source(path) as source:
         assert source.name == f"{path}/12302019.NASDAQ_ITCH50"
@@ -149,6 +152,7 @@ def test_a_stored_member_may_be_compressed(tmp_path: Path) -> None:
 
 
 def test_of_lobsters_two_files_the_messages_are_read(tmp_path: Path) -> None:
+    """FEED-11."""
     members = {"A_2012-06-21_1_2_orderbook_1.csv": b"book", "A_2012-06-21_1_2_message_1.csv": b"messages"}
     with open_source(archive(tmp_path / "a.zip", members)) as source:
         assert unpack(source) == b"messages"
@@ -160,6 +164,7 @@ def test_of_lobsters_two_files_the_messages_are_read(tmp_path: Path) -> None:
     [({}, "of 0 files"), ({"a": b"1", "b": b"2"}, r"of 2 files \(a, b\)")],
 )
 def test_a_zip_without_one_clear_file(members: dict[str, bytes], problem: str, tmp_path: Path) -> None:
+    """FEED-11."""
     with pytest.raises(InputError, match=problem) as caught:
         open_source(archive(tmp_path / "a.zip", members))
     one_line(caught.value)

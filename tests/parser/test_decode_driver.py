@@ -119,12 +119,14 @@ def test_offsets_follow_the_chunk_after_a_cut_message() -> None:
 
 
 def test_torn_tail_at_the_end() -> None:
+    """PARSER-25."""
     parser = ReferenceParser(Session())
     assert len(run([chunk(delete(1) + delete(2)[:-1], 10)], parser)) == 1
     assert parser.anomalies.to_json() == {"torn_tail": {"count": 1, "first_at": [31]}}
 
 
 def test_torn_tail_before_a_chunk_with_a_sequence_number() -> None:
+    """PARSER-25."""
     parser = ReferenceParser(Session())
     events = run([chunk(delete(1) + delete(2)[:5], 10, seq=1), chunk(delete(3), 90, seq=9)], parser)
     assert [(int(e["seq"]), int(e["ref"])) for e in events] == [(1, 1), (9, 3)]
@@ -133,6 +135,7 @@ def test_torn_tail_before_a_chunk_with_a_sequence_number() -> None:
 
 @pytest.mark.parametrize("cut", range(8))
 def test_bytes_after_the_end(cut: int) -> None:
+    """PARSER-26."""
     parser = ReferenceParser(Session())
     data = delete(1) + b"\0\0" + b"abcdef"
     at = 20 + cut
@@ -149,6 +152,7 @@ def test_an_end_mark_at_the_very_end_is_no_anomaly() -> None:
 
 @pytest.mark.parametrize("cut", range(4))
 def test_malformed_stops_reading(cut: int) -> None:
+    """PARSER-27."""
     parser = ReferenceParser(Session(), lenient=True)
     data = delete(1) + b"\0\0Z" + delete(2)
     at = 20 + cut

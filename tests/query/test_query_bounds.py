@@ -88,7 +88,7 @@ def test_steps_grow_linearly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_of_hard_sets_is_bounded() -> None:
-    """Every position has a set of its own here; neither the memo nor the alive sets may keep all of them."""
+    """QUERY-31: Every position has a set of its own here; neither the memo nor the alive sets may keep all of them."""
     generator = random.Random(7)
     text = bytes(generator.choice(b"ab") for _ in range(3_000))
     simulation = Simulation(build(parse("[ab]*a[ab]{60}")))
@@ -102,6 +102,7 @@ def test_memory_of_hard_sets_is_bounded() -> None:
 
 
 def test_memory_of_long_texts_is_bounded(engine: ReferenceQuery) -> None:
+    """QUERY-31."""
     text = b"some words, 12345 and more; " * 5_000
     program = engine.compile(r"\d+")
     tracemalloc.start()

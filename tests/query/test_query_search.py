@@ -124,6 +124,7 @@ def test_searches_find_what_a_plain_filter_finds(
     mpid: str | None,
     types: str | None,
 ) -> None:
+    """QUERY-42, 43."""
     expected = plain(snapshot, symbol, mpid, types)
     assert len(expected) > 10
     for batch in (65_536, 7):
@@ -136,6 +137,7 @@ def test_searches_find_what_a_plain_filter_finds(
 
 
 def test_patterns_are_pushed_down(engine: ReferenceQuery, snapshot: MemorySnapshot) -> None:
+    """QUERY-40."""
     find(snapshot, engine, symbol="^AA", types="[AF]", seq=(4, 900), ts=(None, 10**8), batch=9).count()
     (asked,) = snapshot.asked
     assert asked["locates"].tolist() == [2, 5]
@@ -150,6 +152,7 @@ def test_without_criteria_nothing_is_filtered(engine: ReferenceQuery, snapshot: 
 
 
 def test_an_mpid_narrows_the_types(engine: ReferenceQuery, snapshot: MemorySnapshot) -> None:
+    """QUERY-41."""
     assert find(snapshot, engine, mpid="GS").types == b"FL"
     assert find(snapshot, engine, mpid="GS", types="[A-F]").types == b"F"
 
@@ -174,6 +177,7 @@ def test_flags_and_full_go_for_every_pattern(engine: ReferenceQuery, snapshot: M
 def test_a_search_that_cannot_find_anything_says_why_and_does_not_scan(
     engine: ReferenceQuery, snapshot: MemorySnapshot, criteria: dict[str, str], note: str
 ) -> None:
+    """QUERY-45."""
     search = find(snapshot, engine, **criteria)  # type: ignore[arg-type]
     assert (search.count(), seqs(search), search.summary()) == (0, [], [])
     assert len(search.notes) == 1
@@ -182,6 +186,7 @@ def test_a_search_that_cannot_find_anything_says_why_and_does_not_scan(
 
 
 def test_limit_cuts_iteration_and_not_the_counts(engine: ReferenceQuery, snapshot: MemorySnapshot) -> None:
+    """QUERY-44."""
     everything = seqs(find(snapshot, engine, symbol="^A"))
     for limit in (1, 4, 5, 6, 10, len(everything), len(everything) + 5):
         search = find(snapshot, engine, symbol="^A", limit=limit, batch=5)

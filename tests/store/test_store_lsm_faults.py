@@ -163,6 +163,7 @@ def test_one_writer_of_either_engine(tmp_path: Path) -> None:
 def test_a_manifest_or_a_table_from_the_future_is_refused_and_not_touched(
     lsm_disk_after: Any, kind: str
 ) -> None:
+    """STORE-25."""
     disk = lsm_disk_after("a30 s")
     name = min(name for name in disk if name.endswith(kind))
     body = disk[name][:10] + struct.pack("<H", 4) + disk[name][12:60]

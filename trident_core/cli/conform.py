@@ -33,10 +33,15 @@ def conform(
             metavar="[-- PYTEST…]", help="Behind --, options of pytest, such as -x.", show_default=False
         ),
     ] = None,
+    feed: Annotated[str | None, _engines("feed")] = None,
     parser: Annotated[str | None, _engines("parser")] = None,
     book: Annotated[str | None, _engines("book")] = None,
     store: Annotated[str | None, _engines("store")] = None,
     query: Annotated[str | None, _engines("query")] = None,
+    sample: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="A small input for the feeds under test, uncompressed."),
+    ] = None,
     pairs: Annotated[
         bool, typer.Option("--pairs", help="In the line, every two engines of different kinds together.")
     ] = False,
@@ -86,12 +91,14 @@ def conform(
 
     sys.path.insert(0, os.getcwd())  # as `python -m` does: a module of the folder one works in
     options = {
-        "--parser": parser, "--book": book, "--store": store, "--query": query, "--contract": contract,
+        "--feed": feed, "--parser": parser, "--book": book, "--store": store, "--query": query,
+        "--contract": contract,
         "--known-failures": known_failures, "--report": report, "--examples": examples, "-k": keyword,
         "--tb": tb,
     }  # fmt: skip
     words = [word for name, value in options.items() if value is not None for word in _pair(name, value)]
-    words += [word for one in case or () for word in ("--case", one)]
+    words += [f"--case={one}" for one in case or ()]
+    words += [f"--sample={one}" for one in sample or ()]
     words += [name for name, given in (("--pairs", pairs), ("--quick", quick), ("--json", json)) if given]
     status = run([*words, *(pytest_arguments or ())])
     if status:

@@ -73,7 +73,7 @@ def answers(program: Any, values: list[bytes], *, raw: bool = False) -> list[boo
 class TestVectors:
     @pytest.mark.parametrize("vector", MATCHES, ids=[v.label for v in MATCHES])
     def test_match(self, query_engine: Engine, vector: vectors.Vector) -> None:
-        """QUERY-1, 4, 10, 11, 14: the dialect, one vector for each construct."""
+        """QUERY-1, 4, 5, 10, 11, 12, 14: the dialect, one vector for each construct."""
         program = compiled(query_engine, vector.data)
         yes = [value.encode("latin-1") for value in vector.data["yes"]]
         no = [value.encode("latin-1") for value in vector.data["no"]]
@@ -152,6 +152,20 @@ class TestAnyPattern:
             assert 0 <= at <= len(pattern.encode())
 
         prove(check, pattern=st.text("ab(|)*+?{}[]^$\\.,-:12xdwP<>=!i\né", max_size=14))
+
+    @pytest.mark.needs_capability(Capability.SPANS)
+    @pytest.mark.parametrize("edge", [4_096, 65_536])
+    def test_spans_over_the_edges_of_blocks(self, query_engine: Engine, edge: int) -> None:
+        """QUERY-22, 23: matches at and over the places where an engine may cut a long text."""
+        places = sorted({at + d for at in range(0, 3 * edge + 1, edge // 2) for d in (-17, -3, 0, 2)})
+        text = bytearray(b"x" * (3 * edge))
+        for at in places:
+            if 0 <= at <= len(text) - 5:
+                text[at : at + 5] = b"ABBBC"
+        data = bytes(text)
+        for pattern, law in (("AB+C", rb"AB+C"), ("^x|C$", rb"\Ax|C\Z"), (r"BB|\bx{3}", rb"BB|\bx{3}")):
+            found = [tuple(span) for span in query_engine.make().compile(pattern).spans(data)]
+            assert found == [match.span() for match in re.finditer(law, data)], pattern
 
 
 class TestPrograms:

@@ -54,6 +54,7 @@ class CaptureFeed:
         self._source = source
         self._session = session
         self._options = options
+        self._iterated = False
         self._packets = 0
         self._follower = Follower(self.anomalies)
         self._connections = Connections(self.anomalies, self.transport)
@@ -65,6 +66,9 @@ class CaptureFeed:
         return (100 if len(head) >= 12 else 60) if is_pcapng(head) else 0
 
     def __iter__(self) -> Iterator[Chunk]:
+        if self._iterated:
+            return  # chunks come once
+        self._iterated = True
         chunks = ChunkBuilder(chunk_limit(self._options), self.anomalies)
         for run in self._all_runs():
             yield from chunks.add(run)

@@ -17,6 +17,7 @@ from trident_core.contracts import ByteSource, Chunk, FeedOptions
 from trident_core.errors import InputError
 from trident_core.session import Instrument, Session
 from trident_core.stats import Anomalies
+from trident_feed.chunks import chunk_limit
 
 #: The one symbol of a file has this locate.
 LOCATE: Final = 1
@@ -44,7 +45,7 @@ class LobsterFeed:
     def __init__(self, source: ByteSource, session: Session, options: FeedOptions) -> None:
         self.anomalies = Anomalies()
         self._source = source
-        self._chunk_bytes = options.chunk_bytes
+        self._chunk_bytes = chunk_limit(options)
         session.price_decimals = 4
         match = _NAME.match(PurePath(source.name).name)
         if match:
