@@ -125,6 +125,7 @@ class _Walk:
         self.mark_met = False
         self.events_met = False
         self.trailing = bool(mark.minor & TRAILING)
+        self.buffer = np.empty(0, np.uint8)  # for payloads: new memory costs more than the checks
         self.behind_tables(tables)
 
     def behind_tables(self, tables: TableSet) -> None:
@@ -231,9 +232,8 @@ class _Walk:
     def frame(self, handle: int, size: int) -> Frame:
         """The frame at `here`, checked. Raises _BrokenError."""
         here = self.here
-        frame = decode_frame(
-            self.survey.store_id, read(self.files, handle, RECORD_BYTES, here.offset).tobytes()
-        )
+        data = read(self.files, handle, RECORD_BYTES, here.offset).tobytes()
+        frame = decode_frame(self.survey.store_id, data)
         if frame is None:
             raise _BrokenError("a frame's header does not check", torn=True)
         if self.trailing and frame.segment < here.segment:
@@ -248,8 +248,11 @@ class _Walk:
         return frame
 
     def payload(self, handle: int, frame: Frame) -> None:
-        payload = read(self.files, handle, frame.payload_bytes, frame.offset + RECORD_BYTES)
-        if len(payload) < frame.payload_bytes or crc32c(payload) != frame.payload_crc:
+        if len(self.buffer) < frame.payload_bytes:
+            self.buffer = np.empty(frame.payload_bytes, np.uint8)
+        payload = self.buffer[: frame.payload_bytes]
+        got = self.files.read_into(handle, payload, frame.offset + RECORD_BYTES)
+        if got < frame.payload_bytes or crc32c(payload) != frame.payload_crc:
             raise _BrokenError("a frame's payload does not check", torn=True, frame=frame)
         try:
             if frame.kind == FrameKind.EVENTS:

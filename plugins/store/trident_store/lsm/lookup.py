@@ -40,13 +40,12 @@ class Table(IntEnum):
 
 
 class Found(IntEnum):
-    """Why `lookup` returned."""
+    """Why `lookup` has not found all."""
 
-    ALL = 0
-    UNCHECKED_PAGE = 1
-    UNCHECKED_BLOCK = 2
-    FULL = 3
-    NO_EVENT = 4
+    UNCHECKED_PAGE = -1
+    UNCHECKED_BLOCK = -2
+    FULL = -3
+    NO_EVENT = -4
 
 
 # Enums are slow to compile: kernels see integers.
@@ -126,10 +125,11 @@ def _copy(table: Any, position: Any, out: Any) -> int:
 
 @njit
 def lookup(ref: Any, tables: Any, out: Any, state: Any) -> int:
-    """Copy all events that name `ref` to `out` (rows of eight words), table by table; why it ended (`Found`).
+    """Copy all events that name `ref` to `out` (rows of eight words), table by table; how many, or, negative,
+    why it ended before (`Found`).
 
     `state` is i64[3]: the table to go on with, how many rows are in `out`, and the piece that has to be
-    checked before the call is made again.
+    checked before the call is made again. It is zeros at the first call, and when all were found.
     """
     zero, one = np.uint64(0), np.uint64(1)
     mixed = bloom_mix(ref)
@@ -147,21 +147,22 @@ def lookup(ref: Any, tables: Any, out: Any, state: Any) -> int:
         while at < table[_REF_COUNT]:
             if not load_u8(table[_CHECKED_PAGES] + page):
                 state[2] = np.int64(page)
-                return 1
+                return -1
             end = min((page + one) * table[_PAGE_REFS], table[_REF_COUNT])
             at = _first_not_below(table[_REFS], at, end, ref)
             while at < end and load_u64(table[_REFS] + np.uint64(8) * at) == ref:
                 if n == out.shape[0]:
-                    return 3
+                    return -3
                 block = _copy(table, load_u32(table[_POSITIONS] + np.uint64(4) * at), out[n])
                 if block != -1:
                     state[2] = block
-                    return 2 if block >= 0 else 4
+                    return -2 if block >= 0 else -4
                 n += 1
                 at += one
             if at < end:
                 break
             page += one
         state[1] = n
-    state[0] = tables.shape[0]
-    return 0
+    found = int(state[1])
+    state[0], state[1] = 0, 0
+    return found

@@ -22,7 +22,16 @@ from trident_store.lsm.tail import Tail
 from trident_store.snapshot import LogSnapshot, log_events
 
 _ALL_SEQ: Final = (0, (1 << 64) - 1)
-_ROOM: Final = 16  # for the events of an order; few have more
+_MAX_REF: Final = (1 << 64) - 1
+
+
+class _Room:
+    """Where a look-up puts events, made once: numpy takes longer to make an array than to find an order."""
+
+    def __init__(self, events: int = 16) -> None:
+        self.words = np.empty((events, 8), np.uint64)
+        self.bytes = memoryview(self.words.data).cast("B")
+        self.state = np.zeros(3, np.int64)
 
 
 class LsmSnapshot(LogSnapshot):
@@ -35,7 +44,8 @@ class LsmSnapshot(LogSnapshot):
         self._addresses = np.array([table.addresses for table in tables], np.uint64).reshape(
             -1, Address.WORDS
         )
-        self._tail = Tail(log)
+        self._tail = Tail(log) if log.end.ordinal > log.start.ordinal else None
+        self._rooms: list[_Room] = []  # for look-ups, one for each that is under way
 
     def scan(
         self,
@@ -64,22 +74,29 @@ class LsmSnapshot(LogSnapshot):
         to the log indexes it. Reference 0 means "no order": nothing names it. Raises UsageError unless
         0 <= ref < 2**64; DamagedStoreError when a piece that is needed does not check.
         """
-        self._require_open()
-        check_reference(ref)
-        if not ref:
+        if self._closed:
+            self._require_open()
+        if not 0 < ref <= _MAX_REF:
+            check_reference(ref)
             return np.empty(0, EVENT)
-        events = self._in_tables(np.uint64(ref)) if self._readers else np.empty(0, EVENT)
+        rooms = self._rooms
+        room = rooms.pop() if rooms else _Room()
+        count = lookup(np.uint64(ref), self._addresses, room.words, room.state)
+        if count < 0:
+            room, count = self._look_on(np.uint64(ref), room, count)
+        # numpy takes five microseconds to copy structures, and half of one to look at bytes that were copied.
+        rows = bytearray(room.bytes[: count * EVENT.itemsize])
+        events: Events = np.frombuffer(rows, EVENT) if count else np.empty(0, EVENT)
+        rooms.append(room)
+        if self._tail is None:
+            return events
         tail = self._tail.find(ref)
         return join([events, tail]) if len(tail) else events
 
-    def _in_tables(self, ref: np.uint64) -> Events:
-        events, state = np.empty(_ROOM, EVENT), np.zeros(3, np.int64)
-        while True:
-            words = events.view(np.uint64).reshape(-1, 8)
-            why = lookup(ref, self._addresses, words, state)
-            if why == Found.ALL:
-                return events[: state[1]]
-            table, piece = self._readers[state[0]], int(state[2])
+    def _look_on(self, ref: np.uint64, room: _Room, why: int) -> tuple[_Room, int]:
+        """Go on with a look-up that ended early: check what it asks for, or make more room."""
+        while why < 0:
+            table, piece = self._readers[room.state[0]], int(room.state[2])
             if why == Found.UNCHECKED_PAGE:
                 table.check_page(piece)
             elif why == Found.UNCHECKED_BLOCK:
@@ -87,7 +104,9 @@ class LsmSnapshot(LogSnapshot):
             elif why == Found.NO_EVENT:
                 raise table.damaged(0, "the index of references names an event that the table does not have")
             else:
-                events, state = np.empty(4 * len(events), EVENT), np.zeros(3, np.int64)
+                room = _Room(4 * len(room.words))
+            why = lookup(ref, self._addresses, room.words, room.state)
+        return room, why
 
     def column(self, name: str, *, locates: Sequence[int] | None = None) -> Iterator[NDArray[Any]]:
         """The values of one column, for sums and counts: tables give read-only views of their blocks without
