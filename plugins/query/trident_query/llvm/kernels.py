@@ -22,8 +22,10 @@ LIBRARY_BYTES_MAX: Final = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A function in memory. `library` keeps it there: hold the kernel while you call. `source`: where its code
-    came from, "disk" or "compiled"."""
+    """A function in memory. `library` keeps it there: hold the kernel while you call.
+
+    `source`: where its code came from, "disk" or "compiled".
+    """
 
     library: Library
     call: Callable[..., int]
