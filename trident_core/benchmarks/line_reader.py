@@ -15,7 +15,7 @@ def main() -> None:
     path, engine = Path(sys.argv[1]), sys.argv[2]
     store = registry().select(Kind.STORE, engine).load()(path, "read")
     print("ready", flush=True)
-    scans, over = 0, False
+    scans, over = 0, False  # of a store that has events
     while not over:
         snapshot = store.snapshot()
         for events in snapshot.scan():
@@ -24,7 +24,7 @@ def main() -> None:
             if over:
                 break
         else:
-            scans += 1
+            scans += snapshot.count > 0
             over = bool(select.select([sys.stdin], [], [], 0)[0])
         snapshot.close()
     print(scans)
