@@ -64,6 +64,8 @@ Scan = Callable[[int], Iterator["Events"]]  # events whose seq is greater, in ba
 
 def run(wanted: Wanted, engine: Sequences, session: Session, texts: Query | None, scan: Scan) -> None:
     """Search the events that `scan` gives, and print what was found."""
+    if wanted.by is not None:
+        _check_group(wanted)
     search = wanted.search(engine, session, texts)
     resumed = wanted.state is not None and wanted.state.exists()
     if resumed and wanted.state is not None:
@@ -93,6 +95,14 @@ def run(wanted: Wanted, engine: Sequences, session: Session, texts: Query | None
             print(jsonlib.dumps(row))
     else:
         _print(rows, search.total - before, wanted)
+
+
+def _check_group(wanted: Wanted) -> None:
+    """Raises UsageError for a --by that a match does not have."""
+    names = [measure.partition("=")[0].strip() for measure in wanted.measures]
+    names += [wanted.per, "symbol", "labels", "events"]
+    if wanted.by not in names:
+        raise UsageError(f"no {wanted.by!r} to group by", hint=f"there are {', '.join(names)}")
 
 
 def _first(kept: list[Matched], limit: int) -> Matched:
@@ -202,8 +212,6 @@ def _print(rows: list[dict[str, Any]], total: int, wanted: Wanted) -> None:
 
 def _print_groups(rows: list[dict[str, Any]], by: str, wanted: Wanted) -> None:
     """Matches by a measure (or the partition, the symbol), with the sums of the other measures."""
-    if rows and by not in rows[0]:
-        raise UsageError(f"no {by!r} to group by", hint=f"there are {', '.join(rows[0])}")
     sums = [measure.partition("=")[0].strip() for measure in wanted.measures]
     sums = [name for name in sums if name != by]
     groups: dict[Any, dict[str, Any]] = {}
