@@ -18,6 +18,7 @@ PROTOCOLS: Final[Mapping[Kind, type]] = {
     Kind.BOOK: contracts.Book,
     Kind.STORE: contracts.Store,
     Kind.QUERY: contracts.Query,
+    Kind.SEQUENCE: contracts.Sequences,
 }
 #: What an engine must satisfy besides when it declares a capability.
 DECLARED: Final[Mapping[tuple[Kind, str], type]] = {

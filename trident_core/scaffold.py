@@ -20,6 +20,7 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 #: How the engine is used, by kind; of the others, by the command that takes them.
 _USES: Final[Mapping[Kind, str]] = {
     Kind.FEED: "`trident info FILE` recognises its files by their bytes; `--feed @NAME@` forces it.",
+    Kind.SEQUENCE: "`trident query STORE --match … --sequence @NAME@` uses it.",
     Kind.COMMAND: "`trident @NAME@ --help`.",
 }
 _SELECTS: Final[Mapping[Kind, str]] = {
@@ -32,6 +33,8 @@ _SHOWS: Final = (
     "`trident @COMMAND@ --@KIND@ @NAME@` uses it.\n"
     "What it gets wrong, `trident conform --@KIND@ @NAME@` shows."
 )
+#: Kinds whose template has a test of its own; the others are given to the conformance suite.
+_OWN_TESTS: Final = (Kind.FEED, Kind.SEQUENCE, Kind.COMMAND)
 _PLURALS: Final = {Kind.QUERY: "queries"}
 _PROTOCOLS: Final = {Kind.FEED: ("itch50",), Kind.PARSER: ("itch50",)}
 
@@ -79,9 +82,7 @@ def plan(kind: Kind, name: str, folder: Path | None = None) -> Plan:
         ".github/workflows/test.yml": "common/ci.yml",
         f"{package}/plugin.py": "common/plugin.py",
         f"{package}/engine.py": f"{kind}/engine.py",
-        "tests/test_engine.py": f"{kind}/test_engine.py"
-        if kind in (Kind.FEED, Kind.COMMAND)
-        else "common/test_contract.py",
+        "tests/test_engine.py": f"{kind}/test_engine.py" if kind in _OWN_TESTS else "common/test_contract.py",
     }
     made = {path: _filled(_template(template), values) for path, template in paths.items()}
     made[f"{package}/__init__.py"] = f'"""{values["SUMMARY"]}"""\n'

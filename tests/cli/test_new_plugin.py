@@ -49,7 +49,7 @@ def test_the_package_is_selected_by_its_name(kind: str, tmp_path: Path) -> None:
     )
     (row,) = [row for row in json.loads(listed.stdout) if row["distribution"] == f"trident-{kind}-my-own"]
     assert (row["kind"], row["name"], row["status"]) == (kind, "my-own", "ok")
-    if kind in ("feed", "command"):
+    if kind in ("feed", "sequence", "command"):
         tests = run(sys.executable, "-m", "pytest", "-q", folder=folder, PYTHONPATH=str(site))
         assert tests.returncode == 0, tests.stdout
 

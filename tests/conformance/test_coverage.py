@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trident_conformance import coverage
+from trident_conformance import coverage, signatures
 from trident_conformance.matrix import rules
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,6 +15,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_page_is_whole_and_true(capsys: pytest.CaptureFixture[str]) -> None:
     status = coverage.main([str(ROOT / "docs"), "--tests", str(ROOT / "tests"), "--check"])
     assert status == 0, capsys.readouterr().err
+
+
+def test_every_hook_and_method_is_documented_with_its_signature(capsys: pytest.CaptureFixture[str]) -> None:
+    assert signatures.main([str(ROOT / "docs"), "--check"]) == 0, capsys.readouterr().err
+    text = signatures.page()
+    for name in ("trident_register_books", "parse_into(frames: Frames, out: Events)", "## SpanProgram"):
+        assert name in text
 
 
 def test_holes_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Stores that are wrong in one way each. The crash laboratory has those that break the protocol of writing."""
+"""Stores that are wrong in one way each. The crash laboratory has those that write in a wrong way."""
 
 from __future__ import annotations
 
