@@ -87,9 +87,7 @@ def _walk(files: FileSystem, folder: Path, payloads: bool, forget: bool, cache: 
     mark = read_mark(files, folder, forget=forget)
     tables = TableSet()
     if mark.minor & TABLES:
-        tables = look_at_tables(
-            files, folder, mark.store_id, cache, every_byte=payloads, forget=forget
-        )
+        tables = look_at_tables(files, folder, mark.store_id, cache, every_byte=payloads, forget=forget)
     first = tables.manifest.log.segment
     found = sorted(n for n in map(segment_number, files.list_directory(folder)) if n is not None)
     numbers = [n for n in found if n >= first]  # the others are in tables, and about to be removed

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trident_core.contracts import Finding
 from trident_core.dtypes import EVENT, Events
-from trident_core.errors import UsageError
 from trident_core.session import Session
 from trident_store.blocks.engine import EngineError, Source
 from trident_store.blocks.format import Block, End, chain_problem, content_problem, decode_block, events_of
-from trident_store.filters import Range, check_reference, conditions, join, naming, rebatch
 from trident_store.format import FrameKind
 from trident_store.found import damage
+from trident_store.parts import PartsSnapshot
 
 
-class BlockSnapshot:
+class BlockSnapshot(PartsSnapshot):
     """The first `count` events of a store; never changes, whatever the writer does. Usable in any thread,
     and after the store is closed. `pending` are the last blocks, `tail` the last events, that were not
     committed yet when it was taken."""
@@ -35,55 +32,13 @@ class BlockSnapshot:
         tail: Events | None = None,
     ) -> None:
         self._tail = np.empty(0, EVENT) if tail is None else tail
-        self.session = session
-        self.count = end.ordinal + len(self._tail)
-        self.last_seq = int(self._tail["seq"][-1]) if len(self._tail) else end.last_seq
+        last_seq = int(self._tail["seq"][-1]) if len(self._tail) else end.last_seq
+        super().__init__(session, end.ordinal + len(self._tail), last_seq)
         self._name, self._source, self._store_id = name, source, store_id
         self._end, self._pending = end, pending
-        self._closed = False
         self._last_seqs: dict[
             int, int
         ] = {}  # of blocks that a bisection has read: the next one goes there too
-
-    def scan(
-        self,
-        *,
-        seq: Range = (None, None),
-        ts: Range = (None, None),
-        locates: Sequence[int] | NDArray[Any] | None = None,
-        types: bytes | None = None,
-        batch: int = 65_536,
-    ) -> Iterator[Events]:
-        """See `trident_core.contracts.Snapshot.scan`. The arrays are the caller's own. A range of `seq` is
-        found by bisection; other conditions read every block of it.
-
-        Raises UsageError at once for a wrong argument; DamagedStoreError before it would yield an event of a
-        block that does not check.
-        """
-        self._require_open()
-        where = conditions(seq, ts, locates, types, batch)
-        return rebatch((where.pick(events) for events in self._parts(where.seq)), batch)
-
-    def get(self, ref: int) -> Events:
-        """Every event that names the order reference `ref`, or replaces an order by it (U), in append order.
-
-        Reads the whole snapshot: blocks carry no index. Reference 0 means "no order": nothing names it.
-        Raises UsageError unless 0 <= ref < 2**64; DamagedStoreError as `scan` does.
-        """
-        self._require_open()
-        check_reference(ref)
-        found = [np.empty(0, EVENT)]
-        if ref:
-            found += (naming(events, ref) for events in self._parts((0, (1 << 64) - 1)))
-        return join(found)
-
-    def close(self) -> None:
-        """Release. Idempotent; a scan under way may finish."""
-        self._closed = True
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise UsageError("the snapshot is closed", hint="take another one")
 
     def _parts(self, seq: tuple[int, int]) -> Iterator[Events]:
         """The events of each block that may hold a seq of the closed range, in order, then the tail."""
