@@ -99,10 +99,12 @@ def test_spans_are_bytes_and_limits(engine: ReferenceQuery) -> None:
         program.spans("a")  # type: ignore[arg-type]
 
 
-def test_the_plugin_registers_the_reference() -> None:
-    (spec,) = trident_register_queries()
-    assert (spec.kind, spec.name) == (Kind.QUERY, "reference")
-    assert Capability.SPANS in spec.capabilities
-    program = spec.load()().compile("a", flags="i")
+def test_the_plugin_registers_its_engines() -> None:
+    specs = {spec.name: spec for spec in trident_register_queries()}
+    assert {"reference", "dfa", "glushkov", "re2", "auto"} <= set(specs)
+    for spec in specs.values():
+        assert spec.kind is Kind.QUERY
+        assert Capability.SPANS in spec.capabilities
+    program = specs["reference"].load()().compile("a", flags="i")
     assert isinstance(program, SpanProgram)
     assert program.pattern == "a"

@@ -8,6 +8,7 @@ reference engine does without it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
@@ -33,9 +34,22 @@ NEVER: Final = OneOf(frozenset())
 PREFIX_NESTING_MAX: Final = 120
 
 
+#: Items that the rule may move, for each state of a tree: names of one length need as many as they are long.
+PREFIX_WORK_MAX: Final = 8
+
+
+@dataclass(slots=True)
+class _Work:
+    """What the rule of common prefixes may still do."""
+
+    nesting: int  # levels that it may add to each choice
+    items: int  # that it may move
+
+
 def simplify(node: Node) -> Node:
     """An equivalent tree, never of more states."""
-    return _simplified(node, PREFIX_NESTING_MAX // max(1, _choices(node)))
+    nesting = PREFIX_NESTING_MAX // max(1, _choices(node))
+    return _simplified(node, _Work(nesting, PREFIX_WORK_MAX * (node.size + 100)))
 
 
 def _choices(node: Node) -> int:
@@ -50,14 +64,14 @@ def _choices(node: Node) -> int:
     return 0
 
 
-def _simplified(node: Node, prefixes: int) -> Node:
+def _simplified(node: Node, work: _Work) -> Node:
     match node:
         case Chain(items):
-            return _chain([_simplified(item, prefixes) for item in items])
+            return _chain([_simplified(item, work) for item in items])
         case Choice(items):
-            return _choice([_simplified(item, prefixes) for item in items], prefixes)
+            return _choice([_simplified(item, work) for item in items], work)
         case Repeat():
-            return _repeat(node, _simplified(node.item, prefixes))
+            return _repeat(node, _simplified(node.item, work))
         case Empty() | OneOf() | Assertion():
             return node
     raise AssertionError(f"not a node: {node!r}")
@@ -72,20 +86,22 @@ def _chain(items: list[Node]) -> Node:
     return chain(flat)
 
 
-def _choice(items: list[Node], prefixes: int) -> Node:
+def _choice(items: list[Node], work: _Work) -> Node:
     flat: list[Node] = []
     for item in items:
         flat += item.items if isinstance(item, Choice) else [item]
     branches = [item for item in flat if item != NEVER]
     if not branches:
         return NEVER
-    return _grouped(branches, prefixes)
+    return _grouped(branches, work, work.nesting)
 
 
-def _grouped(branches: list[Node], prefixes: int) -> Node:
-    """The choice of `branches`, neighbours that begin with the same items made one, `prefixes` deep."""
+def _grouped(branches: list[Node], work: _Work, nesting: int) -> Node:
+    """The choice of `branches`, neighbours that begin with the same items made one, `nesting` deep."""
     made: list[Node] = []
-    for head, group in groupby(branches, _head if prefixes else lambda item: None):
+    work.items -= sum(len(item.items) if isinstance(item, Chain) else 1 for item in branches)
+    allowed = nesting and work.items > 0
+    for head, group in groupby(branches, _head if allowed else lambda item: None):
         same = list(group)
         if len(same) == 1 or head is None:
             made += same
@@ -93,7 +109,7 @@ def _grouped(branches: list[Node], prefixes: int) -> Node:
         rows = [item.items if isinstance(item, Chain) else (item,) for item in same]
         length = _common(rows)
         tails = [chain(row[length:]) for row in rows]
-        made.append(_chain([*rows[0][:length], _grouped(tails, prefixes - 1)]))
+        made.append(_chain([*rows[0][:length], _grouped(tails, work, nesting - 1)]))
     merged: list[Node] = []
     for item in made:
         last = merged[-1] if merged else None
