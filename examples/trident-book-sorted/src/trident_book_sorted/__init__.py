@@ -1,0 +1,1 @@
+"""Order books on sortedcontainers, for Trident."""
