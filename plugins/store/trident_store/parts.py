@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from trident_core.dtypes import EVENT, Events
 from trident_core.errors import UsageError
+from trident_core.export import need_pyarrow
 from trident_core.session import Session
 from trident_store.filters import Range, check_reference, conditions, join, naming, rebatch
 
@@ -48,6 +49,33 @@ class PartsSnapshot(ABC):
         where = conditions(seq, ts, locates, types, batch)
         return rebatch((where.pick(events) for events in self._parts(where.seq)), batch)
 
+    def scan_into(self, out: Events, **filters: Any) -> Iterator[int]:
+        """As `scan`, into the caller's array, EVENT[n]: each time as many events as fit, and how many.
+
+        They stay until the next one is asked for. Raises UsageError when `out` is not EVENT, flat, contiguous
+        and writable, and what `scan` raises.
+        """
+        good = isinstance(out, np.ndarray) and out.dtype == EVENT and out.ndim == 1 and len(out) > 0
+        if not good or not out.flags.c_contiguous or not out.flags.writeable:
+            raise UsageError(
+                "scan_into fills a flat, contiguous, writable array of EVENT", hint="np.empty(65_536, EVENT)"
+            )
+        parts = self.scan(batch=len(out), **filters)
+        words = out.view(np.uint64)
+
+        def fill() -> Iterator[int]:
+            for events in parts:
+                words[: 8 * len(events)] = events.view(np.uint64)
+                yield len(events)
+
+        return fill()
+
+    def scan_arrow(self, **filters: Any) -> Iterator[Any]:
+        """As `scan`, in batches of Arrow: pyarrow.RecordBatch with EVENT's fields, integers as they are and
+        `aux` as binary(8). Raises PluginError without pyarrow, and what `scan` raises."""
+        need_pyarrow()
+        return (_record_batch(events) for events in self.scan(**filters))
+
     def get(self, ref: int) -> Events:
         """Every event that names the order reference `ref`, or replaces an order by it (U), in append order.
 
@@ -68,3 +96,13 @@ class PartsSnapshot(ABC):
     def _require_open(self) -> None:
         if self._closed:
             raise UsageError("the snapshot is closed", hint="take another one")
+
+
+def _record_batch(events: Events) -> Any:
+    import pyarrow as pa
+
+    names = [name for name in EVENT.names or () if name != "aux"]
+    columns = [pa.array(np.ascontiguousarray(events[name])) for name in names]
+    aux = pa.py_buffer(np.ascontiguousarray(events["aux"]))
+    columns.append(pa.Array.from_buffers(pa.binary(8), len(events), [None, aux]))
+    return pa.RecordBatch.from_arrays(columns, names=[*names, "aux"])
