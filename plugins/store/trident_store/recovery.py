@@ -44,6 +44,8 @@ def recover(
         handles.append(handle)
         durable = files.open(folder / MARK_NAME, write=True)
         handles.append(durable)
+        # A slot that a killed process left in the cache: durable before the other one is written.
+        files.sync(durable)
         for slot in found.mark.bad_slots:  # first, so that never a slot and a tail can be torn at once
             write_slot(files, durable, slot, found.store_id, mark, found.mark.minor)
         for tear in found.tears:

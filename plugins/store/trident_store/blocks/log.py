@@ -131,6 +131,8 @@ class BlockLog:
     def _open_mark(self, *, create: bool) -> None:
         self._mark = self._files.open(self._folder / MARK_NAME, write=True, create=create)
         self._handles.append(self._mark)
+        # A slot that a killed process left in the cache: durable before the other one is written.
+        self._files.sync(self._mark)
 
     # -- writing --
 
