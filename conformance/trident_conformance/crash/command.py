@@ -46,7 +46,7 @@ class Row:
     skipped: str = ""
     interrupted: bool = False
 
-    def total(self, name: str) -> int:
+    def total(self, name: str) -> Any:
         return sum(getattr(case, name) for case in self.cases)
 
     @property
@@ -59,6 +59,7 @@ class Row:
             "store": self.store, "how": self.how, "skipped": self.skipped, "interrupted": self.interrupted,
             "cases": len(self.cases),
             **{name: self.total(name) for name in names}, "seconds": round(self.seconds, 3),
+            "states_per_cpu_s": round(self.total("states") / cpu, 1) if (cpu := self.total("cpu_s")) else 0,
             "states_per_s": round(self.total("states") / self.seconds, 1) if self.seconds else 0,
             "violations": [v for case in self.cases for v in case.to_json()["violations"]],
         }  # fmt: skip
@@ -204,7 +205,18 @@ def _replay(engines: Sequence[Engine], text: str, as_json: bool) -> int:
 
 def _show(rows: Sequence[Row], out: Console) -> None:
     table = Table(title="Power cuts", title_justify="left")
-    titles = ("store", "on", "cases", "points", "of these all", "cuts", "states", "disks", "states/s")
+    titles = (
+        "store",
+        "on",
+        "cases",
+        "points",
+        "of these all",
+        "cuts",
+        "states",
+        "disks",
+        "states/s",
+        "per CPU s",
+    )
     for title in (*titles, "broken"):
         table.add_column(title, justify="left" if title in ("store", "on") else "right")
     for row in rows:
@@ -214,7 +226,9 @@ def _show(rows: Sequence[Row], out: Console) -> None:
         rate = f"{row.total('states') / row.seconds:,.0f}"
         count = len(row.violations)
         shown = [f"{figure:,}" for figure in (len(row.cases), *figures)]
-        table.add_row(row.store, row.how, *shown, rate, f"[red]{count}[/]" if count else "0")
+        cpu = row.total("cpu_s")
+        shown += [rate, f"{row.total('states') / cpu:,.0f}" if cpu else "-"]
+        table.add_row(row.store, row.how, *shown, f"[red]{count}[/]" if count else "0")
     out.print(table)
     for row in rows:
         if row.skipped:

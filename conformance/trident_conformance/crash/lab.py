@@ -45,6 +45,7 @@ class CaseReport:
     cuts: int = 0
     enumerated: int = 0  # points all of whose states were tried
     seconds: float = 0.0
+    cpu_s: float = 0.0  # of the process that judged
     violations: list[Violation] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
@@ -55,7 +56,7 @@ class CaseReport:
 
 def run_case(engine: Engine, case: Case, per_point: int) -> CaseReport:
     """Play the script, then judge up to `per_point` states of each crash point (all, if it has fewer)."""
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     report = CaseReport(engine.name, case.seed, cuts=case.script.split().count("x"))
     opener = opener_of(engine, case)
     run, failure = played(opener, case.script, case.key)
@@ -76,6 +77,7 @@ def run_case(engine: Engine, case: Case, per_point: int) -> CaseReport:
     if failure:
         report.violations.append(Violation(option_of(engine), f"{case.seed}:run", failure, case.shown()))
     report.distinct, report.seconds = judge.distinct, time.perf_counter() - began
+    report.cpu_s = time.process_time() - cpu
     return report
 
 
