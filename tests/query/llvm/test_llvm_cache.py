@@ -257,10 +257,11 @@ def test_threads_share_programs(llvm: LlvmQuery) -> None:
 
 
 def test_code_runs_without_the_gil(llvm: LlvmQuery) -> None:
-    """While one thread scans, another gets to count."""
-    program, column = llvm.compile("^[A-Z]*[AB][A-Z]{6} *$"), np.zeros((4_000_000, 8), np.uint8)
+    """While one thread is in a single call (a second or so: one value, 2^30 times), another gets to count."""
+    program = llvm.compile("^[A-Z]*[AB][A-Z]{6} *$")
+    column = np.broadcast_to(np.zeros(8, np.uint8), (1 << 30, 8))
     program.count(column[:32])
-    scanning = threading.Thread(target=lambda: [program.count(column) for _ in range(3)])
+    scanning = threading.Thread(target=program.count, args=(column,))
     counted = 0
     scanning.start()
     while scanning.is_alive():
