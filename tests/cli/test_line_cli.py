@@ -266,7 +266,7 @@ def test_bench_line_prints_ratios_laps_and_the_ladder_of_every_run(trident: Run)
         assert run["dropped"] == 0
         assert (run["durable_seq"] == 20_000) is (name != "book alone")
         assert bool(run["line"].get("ladder")) is ("live" in name)
-    stalled = found["runs"]["durable, live, each fsync stalls 77 ms"]["line"]["injected"]
+    stalled = found["runs"]["live, fsync +77 ms"]["line"]["injected"]
     assert stalled[0]["fired"] > 0
     table = trident(*words).stdout
     for name in (*found["runs"], "RawSpill", "book fed", "p99.9"):

@@ -47,11 +47,11 @@ class Contender:
 
 CONTENDERS: Final = (
     Contender("book alone", store=False),
-    Contender("durable, the book waits", live=False),
-    Contender("durable, live"),
-    Contender("durable, live, each fsync stalls 77 ms", inject=STALL),
-    Contender("durable, live, beside full scans", reader=True),
-    Contender("durable, live, store in a process", processes=True),
+    Contender("store, book waits", live=False),
+    Contender("live"),
+    Contender("live, fsync +77 ms", inject=STALL),
+    Contender("live, full scans", reader=True),
+    Contender("live, own process", processes=True),
 )
 
 
