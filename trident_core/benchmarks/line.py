@@ -6,6 +6,7 @@ and end when the last event is durable. A lap is what one batch takes in book an
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import statistics
@@ -141,7 +142,9 @@ def _run(setting: Setting, contender: Contender, into: Measured) -> None:
     opened = open_input(
         str(setting.day.path), parser=setting.engines.get(Kind.PARSER), book=setting.engines.get(Kind.BOOK)
     )
-    options = LineOptions(batch=BATCH, laps=True, live=contender.live and contender.store)
+    options = LineOptions(
+        batch=BATCH, laps=True, live=contender.live and contender.store, linger_s=math.inf
+    )  # full batches, so that laps are alike
     if options.live:
         options.ring_capacity, options.spill_folder = LIVE_RING_CAPACITY, folder
     faults = Faults.parse((contender.inject,) if contender.inject else ())
