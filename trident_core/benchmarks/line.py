@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trident_core.benchmarks.setting import BATCH, Setting
 from trident_core.contracts import Kind
@@ -63,7 +64,7 @@ class Measured:
 
     wall_s: list[float] = field(default_factory=list)
     fed_s: list[float] = field(default_factory=list)
-    laps_ns: list[np.ndarray] = field(default_factory=list)  # type: ignore[type-arg]
+    laps_ns: list[NDArray[np.int64]] = field(default_factory=list)
     stats: RunStats = field(default_factory=RunStats)  # of the last round
     waits: int = 0
     wait_s: float = 0.0
@@ -85,7 +86,7 @@ class LineResult:
         """Events a second beside the book alone: the median over the rounds."""
         first = next(iter(self.runs.values()))
         pairs = zip(first.wall_s, getattr(self.runs[name], of), strict=True)
-        return statistics.median(alone / mine for alone, mine in pairs)
+        return float(statistics.median(alone / mine for alone, mine in pairs))
 
     def laps_us(self, name: str) -> Percentiles:
         """Microseconds that a batch takes in book and ring."""
