@@ -135,6 +135,7 @@ def test_all_small_patterns_on_all_small_texts(llvm: LlvmQuery, reference: Refer
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_800)
 def test_all_small_patterns_slow(llvm: LlvmQuery, reference: ReferenceQuery) -> None:
     pieces = int(os.environ.get("TRIDENT_EXHAUSTIVE_PIECES", "2"))  # 3: 1,884 patterns, two to three minutes
     check_exhaustive(exhaustive("ab. ", pieces), llvm, reference)
