@@ -1,4 +1,4 @@
-"""Full L3 books of every symbol: each side a SortedDict of levels, each level a dict of orders in queue order.
+"""Full L3 books of every symbol: each side a SortedDict of levels, each level a dict in queue order.
 
 The rules are those of Trident's book contract; their ids (BOOK-n) stand where they are kept.
 """
@@ -119,7 +119,9 @@ class SortedBook:
         n = _length("events", events, EVENT)
         for name, array, dtype in (("tops", tops, TOP), ("effects", effects, EFFECT)):
             if array is not None and (_length(name, array, dtype) < n or not array.flags.writeable):
-                raise UsageError(f"{name} cannot take {n} rows", hint="make it writable and as long as events")
+                raise UsageError(
+                    f"{name} cannot take {n} rows", hint="make it writable and as long as events"
+                )
         for i, event in enumerate(events):
             symbol, effect = self._rules.get(chr(event["type"]), self._nothing)(event)
             row = self._top_after(symbol, int(event["seq"]), int(event["ts"]))

@@ -1,0 +1,1 @@
+"""A store of Arrow files, for Trident."""
