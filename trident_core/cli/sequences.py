@@ -199,7 +199,7 @@ def _print(rows: list[dict[str, Any]], total: int, wanted: Wanted) -> None:
         return
     hidden = {"last_time"} if "time" in rows[0] else set()
     names = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in hidden]
-    front = [wanted.per, "symbol", "time", "ns", "events", "labels"]
+    front = list(dict.fromkeys([wanted.per, "symbol", "time", "ns", "events", "labels"]))
     names = [name for name in front if name in names] + [name for name in names if name not in front]
     text = {"symbol", "time", "labels", "last_time"}
     shown = table("", *(name if name in text else f">{name}" for name in names), gap=0)
