@@ -36,8 +36,8 @@ def members(protocol: type) -> list[str]:
 def make(spec: EngineSpec, *arguments: Any, **options: Any) -> Any:
     """An engine: what the factory of `spec` makes of these arguments.
 
-    Raises PluginError when the factory cannot be loaded or called, or what it makes lacks a method of the contract;
-    TridentError and OSError as the factory does.
+    Raises PluginError when the factory cannot be loaded or called, or what it makes lacks a method of the
+    contract; TridentError and OSError as the factory does.
     """
     factory = spec.load()
     try:
@@ -56,8 +56,8 @@ def make(spec: EngineSpec, *arguments: Any, **options: Any) -> Any:
         missing = [name for name in members(protocol) if not _has(engine, name)]
         if missing:
             raise PluginError(
-                f"{spec.kind} engine {spec.name!r}: {spec.factory} made a {type(engine).__name__}, which has no "
-                f"{', '.join(missing[:6])}{' …' if len(missing) > 6 else ''}",
+                f"{spec.kind} engine {spec.name!r}: {spec.factory} made a {type(engine).__name__}, "
+                f"which has no {', '.join(missing[:6])}{' …' if len(missing) > 6 else ''}",
                 hint=f"it must satisfy trident_core.contracts.{protocol.__name__}; "
                 "`trident conform` tells the rest",
             )

@@ -4,7 +4,7 @@
     directory-N.json   the instruments, as JSON
     NNNNNNN.arrow      events; `aux` is fixed-size binary, the other columns are what EVENT has
 
-A file entry is {"name", "sha256", "bytes"}, and of events also {"events", "first", "last"}. Files are written,
+A file entry is {"name", "sha256", "bytes"}, of events also {"events", "first", "last"}. Files are written,
 synced and named before the manifest that counts them; what no manifest counts is what a crash left, and is
 removed by the next writer.
 """
