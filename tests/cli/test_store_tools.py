@@ -35,6 +35,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_commands_of_the_page_work_in_order(trident: Run, tmp_path: Path) -> None:
     said = {}
     for args in lines_of(PAGE):
@@ -50,6 +51,7 @@ def test_the_commands_of_the_page_work_in_order(trident: Run, tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_store_of_another_engine_is_known_by_its_files(trident: Run, day: Path) -> None:
     pytest.importorskip("duckdb")
     assert trident("run", day, "s", "--store", "duckdb").returncode == 0
