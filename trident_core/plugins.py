@@ -1,8 +1,8 @@
 """Discovery, quarantine and selection of plugins.
 
 Entry points of the group `trident` are walked one at a time, so that a broken plugin takes down nothing but
-itself: it is quarantined with its reason and the rest load. Plugins of strangers are loaded when somebody asks
-for what the project's own do not have, each within a time limit.
+itself: it is quarantined with its reason and the rest load. Plugins of strangers are loaded when somebody
+asks for what the project's own do not have, each within a time limit.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class Registry:
     # --- discovery
 
     def add_entry_points(self, points: Iterable[EntryPoint], allowed: frozenset[str] | None = None) -> None:
-        """Load the project's own entry points; keep the others, by distribution and name, until they are asked
-        for. Of those only `allowed`, by name of the entry point or distribution; None means all."""
+        """Load the project's own entry points; keep the others, by distribution and name, until they are
+        asked for. Of those only `allowed`, by name of the entry point or distribution; None means all."""
 
         def order(point: EntryPoint) -> tuple[str, str]:
             return _distribution(point)[0], point.name
@@ -114,7 +114,7 @@ class Registry:
                 self.left_out.append(point)
 
     def complete(self, budget: Budget | None = None) -> None:
-        """Load the strangers' plugins, if that has not been done; what is not there in time is quarantined."""
+        """Load the strangers' plugins, if that has not been done; what is not there in time is put aside."""
         points, self._waiting = self._waiting, []
         budget = budget or Budget()
         for point in points:
@@ -126,7 +126,7 @@ class Registry:
         except TookTooLongError as error:
             self._put_aside(
                 point.name, distribution, version, f"import {error}",
-                hint=f"its module must import nothing slow; leave it out with {ALLOWED_VARIABLE}", error=error,
+                hint=f"its module must import nothing slow; {ALLOWED_VARIABLE} can leave it out", error=error,
             )  # fmt: skip
         except BaseException as error:  # even SystemExit in a stranger's module must not end us
             if isinstance(error, KeyboardInterrupt):
@@ -162,7 +162,7 @@ class Registry:
         if not found:
             self._put_aside(
                 name, distribution, version, "implements no hook of Trident",
-                hint="decorate a function such as trident_register_books with trident_core.hookspecs.hookimpl",
+                hint="mark a function such as trident_register_books with trident_core.hookspecs.hookimpl",
             )  # fmt: skip
 
     def _collect(

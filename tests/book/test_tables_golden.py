@@ -64,7 +64,7 @@ def test_trades(day, golden):
 
 
 def test_messages(day, golden):
-    """BOOK-42: The other engine numbers MPIDs from 1 by first appearance, in a list that is not in the file."""
+    """BOOK-42. The other engine numbers MPIDs by first appearance, in a list that is not in the file."""
     header, *rows = as_text(tables.messages(day.events, day.effects, day.session, day.tops))
     numbers = {"": "0"}
     for row in rows:
