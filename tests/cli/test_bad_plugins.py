@@ -1,4 +1,4 @@
-"""Plugins that are broken in every way, installed as packages are: listed with their reason, and in nobody's way."""
+"""Plugins broken in every way, installed as packages are: listed with their reason, in nobody's way."""
 
 from __future__ import annotations
 

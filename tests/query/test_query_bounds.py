@@ -88,7 +88,7 @@ def test_steps_grow_linearly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_of_hard_sets_is_bounded() -> None:
-    """QUERY-31. Every position has a set of its own here; neither memo nor alive sets may keep all of them."""
+    """QUERY-31. Every position has a set of its own here; neither memo nor alive sets may keep them all."""
     generator = random.Random(7)
     text = bytes(generator.choice(b"ab") for _ in range(3_000))
     simulation = Simulation(build(parse("[ab]*a[ab]{60}")))

@@ -116,7 +116,7 @@ def test_many_random_patterns_equal_backtracking() -> None:
 
 
 def test_find_all_is_linear_where_rescanning_would_be_quadratic() -> None:
-    """QUERY-65. `B (B* C)?` on B B B …: each match hangs on a C that never comes; each start would scan on."""
+    """QUERY-65. `B (B* C)?` on B B B …: each match hangs on a C that never comes; every start scans on."""
     threads = Threads(compile_pattern(parse_pattern("B (B* C)?")), BITS)
     walk = Pass(threads, Alphabet(3))
     n = 200_000
