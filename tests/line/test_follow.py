@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -160,6 +161,7 @@ def test_the_command_follows_another_process_until_ctrl_c(
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert out == ""
-    assert "20 events matched up to sequence number 100: A 20" in err
+    # Whether the step was over when Ctrl-C came is chance; that its last match was shown is not.
+    assert re.search(r"20 events matched up to sequence number (96|100): A 20", err)
     assert "Traceback" not in err
     writer.close()

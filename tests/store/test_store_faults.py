@@ -78,7 +78,8 @@ def test_short_writes_are_gone_on_with_or_cut_off(opener: Any, same: Any) -> Non
     files.before = lambda call: None
     store.close()
     again = opener("append", None, files)
-    assert (again.recovery.events, again.recovery.torn_bytes) == (38, 100)
+    # Closing synced what came before, and cut off what the failed write had left: see LogWriter.sync.
+    assert (again.recovery.events, again.recovery.torn_bytes) == (38, 0)
     assert again.recovery.torn_file.endswith(".seg")
 
 

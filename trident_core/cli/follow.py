@@ -63,11 +63,11 @@ def follow_search(
             for events in search(step):
                 part = events[: limit - found.count] if limit else events
                 found.note(part, step.snapshot.session)
+                found.last_seq = int(part["seq"][-1])  # Ctrl-C may come before the step is over
                 if show is not None:
                     show(part, step.snapshot.session)
                     sys.stdout.flush()
                 if limit and found.count >= limit:
-                    found.last_seq = int(part["seq"][-1])
                     return found
             found.last_seq = step.seq[1]
     except KeyboardInterrupt:
