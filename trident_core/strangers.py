@@ -1,8 +1,8 @@
 """Calling code of strangers at discovery: bounded in time, and whatever it raises or prints is contained.
 
 A plugin's module is imported and its hooks are called in a thread of their own, so that one that hangs can be
-left behind. What cannot be bounded is code that never gives the interpreter lock back (a C extension that
-loops): nothing in the same process can.
+left behind; it ends with the process. What cannot be bounded is code that never gives the interpreter lock
+back (a C extension that loops): nothing in the same process can.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class TookTooLongError(Exception):
     """A call that had not returned in its time and was left behind."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"did not return within {seconds:g} s")
+        late = f"did not return within {seconds:g} s"
+        super().__init__(late if seconds else "was not tried: the plugins before it took all the time")
         self.seconds = seconds
 
 
@@ -38,7 +39,9 @@ class Budget:
 
         Standard output goes to standard error meanwhile: what a plugin prints must not end up in --json.
         """
-        allowed = max(0.0, min(self._limit, self._end - time.monotonic()))
+        allowed = min(self._limit, self._end - time.monotonic())
+        if allowed <= 0:
+            raise TookTooLongError(0)
         outcome: list[tuple[Any, BaseException | None]] = []
 
         def run() -> None:
@@ -51,18 +54,9 @@ class Budget:
         with contextlib.redirect_stdout(sys.stderr):
             thread.start()
             thread.join(allowed)
-        if not outcome:
-            _end(thread)
+        if not outcome:  # left behind: to stop a thread inside an import would leave its locks taken
             raise TookTooLongError(allowed)
         value, error = outcome[0]
         if error is not None:
             raise error
         return value
-
-
-def _end(thread: threading.Thread) -> None:
-    """Have SystemExit raised in a thread, so that a loop in Python does not go on beside all that follows."""
-    import ctypes
-
-    if thread.ident is not None:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))

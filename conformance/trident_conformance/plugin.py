@@ -82,6 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs_capability(name): skip engines that do not declare it")
     config.addinivalue_line("markers", "since(version): a rule that this minor version brought")
     _contract(config)
+    _samples(config)
     if any(config.getoption(str(kind)) for kind in KINDS):
         _selected(config)  # a wrong name must be said before anything runs
 
@@ -114,6 +115,13 @@ def _contract(config: pytest.Config) -> tuple[int, int]:
         known = f"{newest[0]}.0 to {newest[0]}.{newest[1]}"
         raise pytest.UsageError(f"--contract {text}: this suite knows {known}")
     return wanted
+
+
+def _samples(config: pytest.Config) -> dict[str, bytes]:
+    try:
+        return sources.given(config.getoption("sample"))
+    except OSError as error:
+        raise pytest.UsageError(f"--sample: {error}") from None
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -184,6 +192,8 @@ def pytest_runtest_makereport(
     engines = engines_of(item)
     if report.failed and engines and call.excinfo:
         options = " ".join(f"--{engine.kind} {_option(engine)}" for engine in engines)
+        if any(engine.kind is Kind.FEED for engine in engines):
+            options += "".join(f" --sample {shlex.quote(path)}" for path in item.config.getoption("sample"))
         again = f"trident conform {options} --case {shlex.quote(short(item.nodeid))} --tb=long"
         add_evidence(report, call.excinfo.value, again)
     return report
@@ -208,10 +218,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def sample_files(pytestconfig: pytest.Config) -> dict[str, bytes]:
     """The files of --sample, by name."""
-    try:
-        return sources.given(pytestconfig.getoption("sample"))
-    except OSError as error:
-        raise pytest.UsageError(f"--sample: {error}") from None
+    return _samples(pytestconfig)
 
 
 @pytest.fixture(scope="session")

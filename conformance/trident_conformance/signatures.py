@@ -9,12 +9,20 @@ import argparse
 import inspect
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import fields as fields_of
+from dataclasses import is_dataclass
+from enum import Enum
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
-from trident_core import contracts, hookspecs
+import numpy as np
+
+from trident_core import contracts, dtypes, hookspecs
 from trident_core.contracts import CONTRACT_VERSIONS
 from trident_core.engines import members
+from trident_core.session import Directory, Instrument, Session
+from trident_core.stats import Anomalies
 
 PAGE: Final = "signatures.md"
 _HEAD: Final = """# Hooks and signatures
@@ -31,6 +39,31 @@ def page() -> str:
     for name, hook in vars(hookspecs).items():
         if name.startswith("trident_register_"):
             lines.append(f"| `{name}{_signature(hook)}` | {_first_line(hook)} |")
+    lines += [
+        "",
+        "## Records",
+        "",
+        "Arrays of `trident_core.dtypes`, little-endian; the numbers are bits.",
+        "",
+    ]
+    lines += ["| record | bytes | columns |", "|---|---|---|"]
+    for name, dtype in records():
+        lines.append(f"| `{name}` | {dtype.itemsize} | {_columns(dtype)} |")
+    lines += [
+        "",
+        "## Constants and plain classes",
+        "",
+        "| name | import from | what it has |",
+        "|---|---|---|",
+    ]
+    lines += [f"| `{one.__name__}` | `{one.__module__}` | {_has(one)} |" for one in plain()]
+    lines += [
+        "",
+        "Errors are in `trident_core.errors` and take `hint=`: `UsageError` (the caller's mistake),",
+    ]
+    lines += [
+        "`InputError` (unreadable input), `StoreError`, `DamagedStoreError`, `PatternError`, `PluginError`."
+    ]
     for protocol in protocols():
         lines += [
             "",
@@ -45,11 +78,53 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def records() -> list[tuple[str, np.dtype[Any]]]:
+    """The records, by name."""
+    found = vars(dtypes).items()
+    return [(name, value) for name, value in found if isinstance(value, np.dtype) and value.names]
+
+
+def plain() -> list[type]:
+    """Enumerations and plain classes that engines are given or give."""
+    classes = [one for module in (dtypes, contracts) for one in _defined_in(module)]
+    enums = [one for one in classes if issubclass(one, Enum)]
+    return [
+        *enums, contracts.Chunk, contracts.FeedOptions, contracts.ParseResult, contracts.Recovery,
+        contracts.Finding, contracts.Verification, contracts.EngineSpec, contracts.CommandSpec,
+        Session, Directory, Instrument, Anomalies,
+    ]  # fmt: skip
+
+
+def _columns(dtype: np.dtype[Any]) -> str:
+    fields: Any = dtype.fields
+    return ", ".join(f"`{name} {_format(fields[name][0])}`" for name in dtype.names or ())
+
+
+def _format(dtype: np.dtype[Any]) -> str:
+    base, shape = dtype.subdtype or (dtype, ())
+    text = f"{base.kind}{8 * base.itemsize}"
+    return f"{text}[{shape[0]}]" if shape else text
+
+
+def _has(one: type) -> str:
+    if issubclass(one, Enum):
+        return ", ".join(f"`{member.name}` {member.value!r}" for member in one)
+    if issubclass(one, tuple):
+        return ", ".join(f"`{name}`" for name in one._fields)  # type: ignore[attr-defined]
+    if is_dataclass(one):
+        return ", ".join(f"`{field.name}: {_type(field.type)}`" for field in fields_of(one))
+    methods = (name for name in vars(one) if not name.startswith("_") and callable(getattr(one, name)))
+    return ", ".join(f"`{name}{_signature(getattr(one, name))}`" for name in methods)
+
+
 def protocols() -> list[type]:
     """The Protocols of the contracts, in the order of the module."""
-    found = vars(contracts).values()
-    return [one for one in found if isinstance(one, type) and getattr(one, "_is_protocol", False)
-            and one.__module__ == contracts.__name__]  # fmt: skip
+    return [one for one in _defined_in(contracts) if getattr(one, "_is_protocol", False)]
+
+
+def _defined_in(module: ModuleType) -> list[type]:
+    found = vars(module).values()
+    return [one for one in found if isinstance(one, type) and one.__module__ == module.__name__]
 
 
 def _members(protocol: type) -> Iterator[tuple[str, str]]:

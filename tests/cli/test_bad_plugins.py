@@ -177,7 +177,7 @@ def test_one_that_hangs_is_left_behind(how: str, site: Path, trident: Trident) -
     assert "note: plugin 'hangs'" in done.stderr
     assert [row["status"] for row in rows(done) if row["name"] == "striped"] == ["ok"]
     told = trident("--help").stdout
-    assert "Without the commands of hangs" in " ".join(told.split())
+    assert "Not loaded in time: hangs" in " ".join(told.split())
 
 
 def test_help_imports_neither_numba_nor_numpy_and_does_not_wait(site: Path, trident: Trident) -> None:
@@ -189,7 +189,7 @@ def test_help_imports_neither_numba_nor_numpy_and_does_not_wait(site: Path, trid
     from trident_core.cli.main import HELP_WAITS_S
 
     assert (
-        HELP_WAITS_S <= 0.1
+        HELP_WAITS_S <= 0.2
     )  # of the 0.3 s that help may take in all; `trident bench latency` is no judge of it
 
 

@@ -23,8 +23,8 @@ from trident_core.errors import InputError, TridentError
 
 EXIT_INTERRUPTED: Final = 130
 NO_PLUGINS: Final = "--no-plugins"
-#: How long --help waits for the plugins of strangers, s.
-HELP_WAITS_S: Final = 0.1
+#: How long --help waits for the plugins of strangers, for each at most half of it, s.
+HELP_WAITS_S: Final = 0.2
 
 
 def main() -> None:
@@ -65,16 +65,14 @@ def build(argv: list[str]) -> typer.Typer:
 
 def _of_plugins(app: typer.Typer, wanted: str) -> dict[str, tuple[str, str]]:
     """The commands of plugins: name -> (target, summary). Help does not wait for plugins that are slow."""
-    from trident_core.plugins import OWN_DISTRIBUTION, registry
+    from trident_core.plugins import registry
     from trident_core.strangers import Budget
 
     found = registry()
-    found.complete(None if wanted else Budget(total=HELP_WAITS_S))
-    late = [entry.plugin for entry in found.quarantine if entry.distribution != OWN_DISTRIBUTION]
+    found.complete(None if wanted else Budget(limit=HELP_WAITS_S / 2, total=HELP_WAITS_S))
+    late = ", ".join(entry.plugin for entry in found.gave_up_on)
     if late and not wanted:
-        app.info.epilog = (
-            f"{app.info.epilog} Without the commands of {', '.join(late)}: see `trident plugins`."
-        )
+        app.info.epilog = f"{app.info.epilog} Not loaded in time: {late} (`trident plugins` waits longer)."
     return {spec.name: (spec.target, spec.summary) for spec in found.commands()}
 
 

@@ -61,13 +61,18 @@ def read(engine: Engine, data: bytes, chunk_bytes: int = 1 << 20, delivers: int 
 
 
 @pytest.fixture
-def known(feed_engine: Engine, sample_files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The samples that the feed under test recognises; skips when it recognises none."""
+def known(
+    feed_engine: Engine, sample_files: Mapping[str, bytes], pytestconfig: pytest.Config
+) -> dict[str, bytes]:
+    """The samples that the feed under test recognises. Without one, a feed that was asked for fails: nothing
+    would be known of it; others are skipped."""
+    asked_for = bool(pytestconfig.getoption("feed"))
     found = sources.known_by(feed_engine.factory, {**sources.samples(), **sample_files})
     if not found:
-        pytest.skip(
-            f"{feed_engine.label} recognises no sample: give a small file of its format with --sample"
-        )
+        told = f"{feed_engine.label} recognises no sample: give a small file of its format with --sample"
+        if asked_for:
+            pytest.fail(told, pytrace=False)
+        pytest.skip(told)
     return found
 
 
