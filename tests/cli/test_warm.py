@@ -37,6 +37,8 @@ export store part.itch
 demo --messages 5000 --symbols 10
 bench all --messages 20000 --symbols 20 --rounds 1
 plugins
+new-plugin book mine
+conform --book numba --quick -k replace
 doctor
 warm
 """

@@ -34,7 +34,7 @@ WRONG: dict[str, dict[str, str]] = {
         "FirstReferenceWins": "vector=duplicate-add-evicts",
         "ZeroIsNoReference": "vector=reference-zero-is-a-reference",
         "LosesTheMpidOnReplace": "vector=replace-same-price",
-        "ComparesPricesUnsigned": "test_any_bytes",
+        "ComparesPricesUnsigned": "vector=negative-prices-sort-below-zero",
         "KeepsAViewOfEvents": "test_no_view_is_kept",
         "TradesByTheMessagesLocate": "vector=locate-of-another-symbol",
     },
@@ -71,8 +71,8 @@ RIGHT = {
     "feed": "RightFeed",
     "book": "RightBook+sharded",
     "parser": "RightParser+tables+encode+lenient",
-    "store": "RightStore+portable_format",
-    "query": "RightQuery+spans",
+    "store": "RightStore+portable_format+filesystem",
+    "query": "RightQuery+spans+first+ends+sets",
 }
 
 
@@ -98,7 +98,7 @@ def test_each_wrong_engine_is_rejected(kind: str, tmp_path: Path) -> None:
     assert status == 1
     right = engines.pop(RIGHT[kind].split("+")[0])[kind]
     assert (right["failed"], right["skipped"]) == (0, 0), right["failures"]
-    assert right["passed"] > 20
+    assert right["passed"] >= 20
     for name, fault in WRONG[kind].items():
         failures = engines[name + ("+spans" if name + "+spans" in engines else "")][kind]["failures"]
         assert any(fault in failure for failure in failures), (

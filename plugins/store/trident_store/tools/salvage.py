@@ -60,12 +60,14 @@ class Salvaged:
 
 
 class Piece(NamedTuple):
-    """Proven events in order, and where they stood: ordinal of the first, -1 if unknown."""
+    """Proven events in order, and where they stood: ordinal of the first, -1 if unknown. `after`: that of the
+    event behind the file's last, where the file has a part only and that is known; else -1."""
 
     ordinal: int
     events: Events
     file: str
     offset: int
+    after: int = -1
 
 
 class Wreck:
@@ -206,7 +208,9 @@ class Wreck:
                 Gap(*block.seqs, block.events, block.file, block.offset, "events of a block do not check")
                 for block in lost
             ]
-            yield Piece(_first(parts) if whole is not None else -1, events, parts.name, 0)
+            entry = parts.entry
+            after = entry.first_ordinal + entry.count if whole is None and entry is not None else -1
+            yield Piece(_first(parts) if whole is not None else -1, events, parts.name, 0, after)
         yield from self._log()
 
     def _whole(self, parts: TableParts, sessions: list[bytes], shapes: list[Shape]) -> Events | None:
@@ -287,6 +291,7 @@ def salvage(wreck: Wreck, out: Any, *, advance: Advance | None = None) -> Salvag
             keep = np.searchsorted(events["seq"], result.last_seq, "right")
             events = events[int(keep) :]  # that a table overlaps with others, or a segment was left over
         if not len(events):
+            due = max(due, piece.after)
             continue
         skipped = len(piece.events) - len(events)
         first = piece.ordinal + skipped if piece.ordinal >= 0 else -1
@@ -303,7 +308,7 @@ def salvage(wreck: Wreck, out: Any, *, advance: Advance | None = None) -> Salvag
             out.append(np.ascontiguousarray(events[start : start + _SLICE]))
         result.events += len(events)
         result.last_seq = int(events["seq"][-1])
-        due = first + len(events) if first >= 0 else -1
+        due = first + len(events) if first >= 0 else piece.after
         if advance is not None:
             advance(result.events, max(total, result.events))
     for instrument in wreck.instruments.values():
