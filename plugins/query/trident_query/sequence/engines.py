@@ -62,6 +62,10 @@ class NumbaSequences:
                 made: Any = self.search("A E* . {1,2}", session, per=per, **options)
                 made.feed(events)
                 made.finish()
+        types, keys = events["type"].copy(), np.zeros(4, np.int32)
+        for count_only in (False, True):
+            typed = self.search("A E+ D", session, count_only=count_only)
+            typed.feed_types(types, keys, 0, key_count=1)
 
 
 class ReferenceSequences:
