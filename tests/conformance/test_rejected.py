@@ -98,7 +98,7 @@ def test_each_wrong_engine_is_rejected(kind: str, tmp_path: Path) -> None:
     assert status == 1
     right = engines.pop(RIGHT[kind].split("+")[0])[kind]
     assert (right["failed"], right["skipped"]) == (0, 0), right["failures"]
-    assert right["passed"] >= 20
+    assert right["passed"] > (19 if kind == "feed" else 20)
     for name, fault in WRONG[kind].items():
         failures = engines[name + ("+spans" if name + "+spans" in engines else "")][kind]["failures"]
         assert any(fault in failure for failure in failures), (
