@@ -31,6 +31,7 @@ from rich.table import Table
 from trident_conformance import damage, drive, streams
 from trident_conformance.bitrot_child import EVENTS, GROUPS, OUTCOMES
 from trident_conformance.bitrot_peers import PEERS, rows_of
+from trident_conformance.crash.progress import report_console
 from trident_conformance.engines import select
 from trident_core.contracts import Kind
 from trident_core.errors import TridentError
@@ -289,7 +290,7 @@ def main(arguments: Sequence[str]) -> int:
             json.dumps({"ok": not bad, "seed": given.seed, "rows": [row.to_json() for row in rows]}, indent=1)
         )
     else:
-        out = Console()
+        out = report_console()
         out.print(table(rows))
         for row in rows:
             for (outcome, file), n in sorted(row.by_file.items()):

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from trident_conformance.crash import foreign, power
-from trident_conformance.crash.cases import FIXED, case_of, modelled
+from trident_conformance.crash.cases import FIXED, case_of, modelled, opener_of
 from trident_conformance.crash.kill import model, real
 from trident_conformance.crash.lab import replay, run_case
 from trident_conformance.crash.progress import Progress
 from trident_conformance.engines import select
 from trident_core.contracts import Kind
 from trident_core.errors import UsageError
+from trident_store.crashcheck import played
 
 HERE = Path(__file__).parent
 
@@ -71,6 +72,14 @@ def test_a_case_is_the_same_each_time(name: str) -> None:
     assert (reports[0].points, reports[0].states, reports[0].distinct) == (
         reports[1].points, reports[1].states, reports[1].distinct,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["reference", "lsm"])
+def test_no_script_of_a_seed_s_own_fails_by_itself(name: str) -> None:
+    """As the one did that asked a store opened without tables for a flush."""
+    for seed in range(len(FIXED), 60):
+        case = case_of(engine(name), seed)
+        assert played(opener_of(engine(name), case), case.script, case.key)[1] == ""
 
 
 @pytest.mark.parametrize("text", ["", "7", "7:", "7:a.b", "7:1", "x:1.2", "3:999999.0"])

@@ -27,7 +27,7 @@ from rich.table import Table
 from trident_conformance.crash import foreign
 from trident_conformance.crash.cases import case_of, modelled, option_of
 from trident_conformance.crash.lab import CaseReport, replay, run_case, run_seed
-from trident_conformance.crash.progress import Progress
+from trident_conformance.crash.progress import Progress, report_console
 from trident_conformance.engines import Engine, select
 from trident_core.contracts import Kind
 from trident_core.errors import TridentError
@@ -144,7 +144,7 @@ def main(arguments: Sequence[str]) -> int:
     if given.json:
         print(json.dumps({"ok": not bad, "rows": [row.to_json() for row in rows]}, indent=1))
     else:
-        _show(rows, Console(highlight=False))
+        _show(rows, report_console())
     return 1 if bad else 130 if any(row.interrupted for row in rows) else 0
 
 
@@ -195,7 +195,7 @@ def _replay(engines: Sequence[Engine], text: str, as_json: bool) -> int:
         said = {"case": found.case.shown(), "acknowledged": found.acked, "appended": found.attempted}
         print(json.dumps({**said, "files": files, "problem": found.problem}, indent=1))
     else:
-        out = Console(highlight=False)
+        out = report_console()
         out.print(f"seed {found.case.seed}: {found.case.shown()}", markup=False)
         out.print(f"events acknowledged {found.acked}, appended {found.attempted}")
         out.print("files: " + ", ".join(f"{name} {size}" for name, size in files.items()), markup=False)

@@ -29,7 +29,7 @@ from rich.table import Table
 
 from trident_conformance import streams
 from trident_conformance.crash.cases import Case, modelled, opener_of, options_of
-from trident_conformance.crash.progress import Progress
+from trident_conformance.crash.progress import Progress, report_console
 from trident_conformance.engines import Engine, select
 from trident_core.contracts import Kind
 from trident_core.dtypes import EVENT, Events
@@ -271,7 +271,7 @@ def main(arguments: Sequence[str]) -> int:
     if given.json:
         print(json.dumps({"ok": not bad, "rows": [asdict(row) for row in rows]}, indent=1))
     else:
-        _show(rows, Console(highlight=False))
+        _show(rows, report_console())
     return int(bad)
 
 

@@ -35,6 +35,7 @@ from rich.console import Console
 from rich.table import Table
 
 from trident_conformance import streams
+from trident_conformance.crash.progress import report_console
 from trident_conformance.engines import Engine, select
 from trident_core.contracts import Kind
 from trident_core.dtypes import EVENT
@@ -311,7 +312,7 @@ def main(arguments: Sequence[str]) -> int:
     if given.json:
         print(json.dumps({"ok": not bad, "rows": [asdict(row) for row in rows]}, indent=1))
     else:
-        _show(rows, Console(highlight=False))
+        _show(rows, report_console())
     return int(bad)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from typing import Final
 
@@ -10,6 +12,15 @@ from rich.console import Console
 #: Seconds between two lines: on a terminal, where one takes the other's place, and elsewhere.
 _TERMINAL_S: Final = 0.5
 _ELSEWHERE_S: Final = 20.0
+
+#: Columns of an output that is no terminal: a table there is as wide as it is.
+_WIDTH: Final = 200
+
+
+def report_console() -> Console:
+    """For standard output; a pipe or a file has no width, so that no table is cut short there."""
+    narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if narrow else _WIDTH)
 
 
 class Progress:

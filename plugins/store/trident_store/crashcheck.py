@@ -18,7 +18,7 @@ import numpy as np
 
 from trident_core.contracts import Store
 from trident_core.dtypes import EVENT, Events
-from trident_core.errors import DamagedStoreError, StoreError
+from trident_core.errors import DamagedStoreError, StoreError, UsageError
 from trident_core.session import Instrument, Session
 from trident_store.crashmodel import CrashFileSystem
 from trident_store.diskstates import CrashPoint, Disk
@@ -127,7 +127,8 @@ class Run:
         elif step == "x":
             self._power_cut()
         elif step in ("f", "c"):
-            getattr(self.store, {"f": "flush", "c": "compact"}[step], lambda: None)()
+            with contextlib.suppress(UsageError):  # it was opened without tables
+                getattr(self.store, {"f": "flush", "c": "compact"}[step], lambda: None)()
         elif step[0] == "i":
             self._interrupted_sync(int(step[1:]))
         elif step[0] == "k":
