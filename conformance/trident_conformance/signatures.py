@@ -56,7 +56,7 @@ def page() -> str:
         "| name | import from | what it has |",
         "|---|---|---|",
     ]
-    lines += [f"| `{one.__name__}` | `{one.__module__}` | {_has(one)} |" for one in plain()]
+    lines += [f"| `{one.__name__}` | `{_home(one)}` | {_has(one)} |" for one in plain()]
     lines += [
         "",
         "Errors are in `trident_core.errors` and take `hint=`: `UsageError` (the caller's mistake),",
@@ -95,6 +95,12 @@ def plain() -> list[type]:
     ]  # fmt: skip
 
 
+def _home(one: type) -> str:
+    """Where to import it from: the package of the contracts, not its modules."""
+    package = contracts.__name__
+    return package if one.__module__.startswith(package) else one.__module__
+
+
 def _columns(dtype: np.dtype[Any]) -> str:
     fields: Any = dtype.fields
     return ", ".join(f"`{name} {_format(fields[name][0])}`" for name in dtype.names or ())
@@ -123,8 +129,13 @@ def protocols() -> list[type]:
 
 
 def _defined_in(module: ModuleType) -> list[type]:
+    """The classes of a module, or of a package that gathers them from its modules."""
     found = vars(module).values()
-    return [one for one in found if isinstance(one, type) and one.__module__ == module.__name__]
+    return [
+        one
+        for one in found
+        if isinstance(one, type) and f"{one.__module__}.".startswith(f"{module.__name__}.")
+    ]
 
 
 def _members(protocol: type) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,105 @@
+"""Sequence engines: conditions and row patterns become searches over events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:  # listing plugins must not wait for numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from trident_core.contracts.query import Query
+    from trident_core.dtypes import Events, Matched
+    from trident_core.session import Session
+
+
+class ScanBounds(Protocol):
+    """What a scan can skip by, without losing an event that a predicate is true for."""
+
+    seq: tuple[int, int]
+    ts: tuple[int, int]
+
+    @property
+    def impossible(self) -> bool:
+        """No event can satisfy the predicate."""
+        ...
+
+    def scan_types(self) -> bytes | None: ...
+
+    def scan_locates(self) -> NDArray[np.uint32] | None: ...
+
+
+class Predicate(Protocol):
+    """A compiled condition on single events (docs/sequences.md). Not for several threads at once."""
+
+    text: str
+    bounds: ScanBounds
+
+    def match(self, events: Events) -> NDArray[np.bool_]:
+        """bool[n]: for which events it is true; unknown, as of a comparison with null, is not true. Raises
+        UsageError where arithmetic on an event does not fit 64 bits."""
+        ...
+
+    def explain(self) -> dict[str, Any]: ...
+
+
+class SequenceSearch(Protocol):
+    """A search for sequences in events that come in batches; any split gives the same matches."""
+
+    last_seq: int
+    total: int
+
+    def feed(self, events: Events) -> Matched:
+        """MATCHED[m]: the matches that are final with these events. Raises a TridentError at a cap."""
+        ...
+
+    def finish(self) -> Matched:
+        """MATCHED[m]: the stream ends, and every partition with it."""
+        ...
+
+    def partition(self, events: Events) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """For the same events, fed again to a fresh search: a number for each one's partition, -1 for none,
+        and its letter (what `rows` asks for). Numbers of partitions that have ended may be used again."""
+        ...
+
+    def value(self, key: int) -> int | str:
+        """What `MATCHED.key` stands for: an order's first reference, a symbol, an MPID, or "all"."""
+        ...
+
+    def rows(self, events: Events, letters: NDArray[np.uint32]) -> list[dict[str, Any]]:
+        """The measures (or all rows) of one match, given its events and their letters."""
+        ...
+
+    def save(self, path: Path) -> None: ...
+
+    def load(self, path: Path) -> None: ...
+
+    def explain(self) -> dict[str, Any]: ...
+
+
+class Sequences(Protocol):
+    """Predicates and row patterns over events (docs/sequences.md). Factory: `Sequences()`.
+
+    `texts` answers the patterns on texts inside conditions; None: the engine's own.
+    """
+
+    def predicate(self, text: str, session: Session, *, texts: Query | None = None) -> Predicate:
+        """Compile a condition. Raises PatternError with the byte offset."""
+        ...
+
+    def sql(
+        self, text: str, events: Events, session: Session, *, allow_backtracking: bool = False, steps: int = 0
+    ) -> tuple[list[str] | None, list[list[Any]]]:
+        """Names (None: all columns) and rows of a SELECT … FROM events MATCH_RECOGNIZE (…)."""
+        ...
+
+    def search(
+        self, match: str, session: Session, *, define: Sequence[str] = (), per: str = "order",
+        within: str | None = None, skip: str = "past", measures: Sequence[str] = (), all_rows: bool = False,
+        texts: Query | None = None, count_only: bool = False,
+    ) -> SequenceSearch:  # fmt: skip
+        """Compile a row pattern. Raises PatternError with the byte offset, UsageError or a typed error that
+        names a cap."""
+        ...
