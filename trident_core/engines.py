@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib.util
 import inspect
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from trident_core import contracts
 from trident_core.contracts import Capability, EngineSpec, Kind
 from trident_core.errors import PluginError, TridentError
+
+if TYPE_CHECKING:
+    from trident_core.session import Session
 
 #: What an engine of each kind satisfies.
 PROTOCOLS: Final[Mapping[Kind, type]] = {
@@ -24,6 +27,7 @@ PROTOCOLS: Final[Mapping[Kind, type]] = {
 DECLARED: Final[Mapping[tuple[Kind, str], type]] = {
     (Kind.PARSER, Capability.TABLES): contracts.TableParser,
     (Kind.PARSER, Capability.ENCODE): contracts.Encoder,
+    (Kind.BOOK, Capability.MATCH): contracts.MatchingBook,
 }
 
 
@@ -49,19 +53,46 @@ def make(spec: EngineSpec, *arguments: Any, **options: Any) -> Any:
             f"{spec.kind} engine {spec.name!r} cannot be made: {spec.factory} raised {error!r}",
             hint=f"how a factory is called: trident_core.contracts.{PROTOCOLS[spec.kind].__name__}",
         ) from error
-    protocols = [PROTOCOLS[spec.kind]]
-    protocols += [wanted for (kind, ability), wanted in DECLARED.items()
-                  if kind is spec.kind and ability in spec.capabilities]  # fmt: skip
-    for protocol in protocols:
-        missing = [name for name in members(protocol) if not _has(engine, name)]
-        if missing:
-            raise PluginError(
-                f"{spec.kind} engine {spec.name!r}: {spec.factory} made a {type(engine).__name__}, "
-                f"which has no {', '.join(missing[:6])}{' …' if len(missing) > 6 else ''}",
-                hint=f"it must satisfy trident_core.contracts.{protocol.__name__}; "
-                "`trident conform` tells the rest",
-            )
+    _hold(spec, engine, PROTOCOLS[spec.kind])
+    for (kind, ability), wanted in DECLARED.items():
+        if kind is spec.kind and ability in spec.capabilities:
+            _hold(spec, engine, wanted)
     return engine
+
+
+def make_matcher(spec: EngineSpec, session: Session, rules: contracts.MarketRules) -> contracts.Matcher:
+    """A market on a book engine that declares MATCH.
+
+    Raises PluginError when it does not, when it cannot be made, or when a method of the contract is missing.
+    """
+    if Capability.MATCH not in spec.capabilities:
+        raise PluginError(
+            f"book engine {spec.name!r} does not match orders",
+            hint=f"`trident plugins` shows which declare the capability {Capability.MATCH}",
+        )
+    try:
+        matcher = spec.load().matcher(session, rules)
+    except TridentError:
+        raise
+    except Exception as error:  # a stranger's code
+        raise PluginError(
+            f"book engine {spec.name!r}: no market can be made, {spec.factory} raised {error!r}",
+            hint="how one is made: trident_core.contracts.MatchingBook",
+        ) from error
+    _hold(spec, matcher, contracts.Matcher)
+    return matcher  # type: ignore[no-any-return]
+
+
+def _hold(spec: EngineSpec, engine: Any, protocol: type) -> None:
+    """Against the outline of the contract."""
+    missing = [name for name in members(protocol) if not _has(engine, name)]
+    if missing:
+        raise PluginError(
+            f"{spec.kind} engine {spec.name!r}: {spec.factory} made a {type(engine).__name__}, "
+            f"which has no {', '.join(missing[:6])}{' …' if len(missing) > 6 else ''}",
+            hint=f"it must satisfy trident_core.contracts.{protocol.__name__}; "
+            "`trident conform` tells the rest",
+        )
 
 
 def _has(engine: Any, name: str) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from trident_core import contracts, dtypes, hookspecs
+from trident_core import contracts, dtypes, hookspecs, orders
 from trident_core.contracts import CONTRACT_VERSIONS
 from trident_core.engines import members
 from trident_core.session import Directory, Instrument, Session
@@ -43,7 +43,7 @@ def page() -> str:
         "",
         "## Records",
         "",
-        "Arrays of `trident_core.dtypes`, little-endian; the numbers are bits.",
+        "Arrays of `trident_core.dtypes` and `trident_core.orders`, little-endian; the numbers are bits.",
         "",
     ]
     lines += ["| record | bytes | columns |", "|---|---|---|"]
@@ -80,7 +80,7 @@ def page() -> str:
 
 def records() -> list[tuple[str, np.dtype[Any]]]:
     """The records, by name."""
-    found = vars(dtypes).items()
+    found = [*vars(dtypes).items(), *vars(orders).items()]
     return [(name, value) for name, value in found if isinstance(value, np.dtype) and value.names]
 
 
@@ -91,6 +91,7 @@ def plain() -> list[type]:
     return [
         *enums, contracts.Chunk, contracts.FeedOptions, contracts.ParseResult, contracts.Recovery,
         contracts.Finding, contracts.Verification, contracts.EngineSpec, contracts.CommandSpec,
+        contracts.MarketRules, contracts.Submitted,
         Session, Directory, Instrument, Anomalies,
     ]  # fmt: skip
 

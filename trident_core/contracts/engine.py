@@ -39,6 +39,7 @@ class Capability(StrEnum):
     ENDS = "ends"  # query: Program.ends
     SETS = "sets"  # query: compile_set, many patterns at once
     SHARDED = "sharded"  # book: several at once in threads, each with some of the symbols (see Book)
+    MATCH = "match"  # book: its factory has `matcher`, an exchange of such books (MatchingBook)
     PORTABLE_FORMAT = "portable_format"  # store: reads and writes the reference's files
     FILESYSTEM = (
         "filesystem"  # store: takes `filesystem=`, a FileSystem; all it does to the disk goes through it
