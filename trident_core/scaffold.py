@@ -20,7 +20,6 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 #: How the engine is used, by kind; of the others, by the command that takes them.
 _USES: Final[Mapping[Kind, str]] = {
     Kind.FEED: "`trident info FILE` recognises its files by their bytes; `--feed @NAME@` forces it.",
-    Kind.SEQUENCE: "`trident query STORE --match … --sequence @NAME@` uses it.",
     Kind.COMMAND: "`trident @NAME@ --help`.",
 }
 _SELECTS: Final[Mapping[Kind, str]] = {
@@ -28,13 +27,14 @@ _SELECTS: Final[Mapping[Kind, str]] = {
     Kind.BOOK: "replay FILE",
     Kind.STORE: "run FILE STORE",
     Kind.QUERY: "query STORE",
+    Kind.SEQUENCE: "query STORE --match PATTERN",
 }
 _SHOWS: Final = (
     "`trident @COMMAND@ --@KIND@ @NAME@` uses it.\n"
     "What it gets wrong, `trident conform --@KIND@ @NAME@` shows."
 )
 #: Kinds whose template has a test of its own; the others are given to the conformance suite.
-_OWN_TESTS: Final = (Kind.FEED, Kind.SEQUENCE, Kind.COMMAND)
+_OWN_TESTS: Final = (Kind.FEED, Kind.COMMAND)
 _PLURALS: Final = {Kind.QUERY: "queries"}
 _PROTOCOLS: Final = {Kind.FEED: ("itch50",), Kind.PARSER: ("itch50",)}
 

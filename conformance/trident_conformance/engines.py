@@ -14,9 +14,9 @@ from trident_core.errors import PluginError
 from trident_core.plugins import registry
 
 #: The kinds that have a suite.
-KINDS: Final = (Kind.FEED, Kind.PARSER, Kind.BOOK, Kind.STORE, Kind.QUERY)
+KINDS: Final = (Kind.FEED, Kind.PARSER, Kind.BOOK, Kind.STORE, Kind.QUERY, Kind.SEQUENCE)
 #: Those that have a place in the line, each with a reference.
-LINE: Final = KINDS[1:]
+LINE: Final = (Kind.PARSER, Kind.BOOK, Kind.STORE, Kind.QUERY)
 REFERENCE: Final = "reference"
 PROTOCOL: Final = "itch50"
 

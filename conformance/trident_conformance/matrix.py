@@ -13,7 +13,7 @@ from rich.table import Table
 from trident_conformance import evidence
 from trident_conformance.engines import Engine, engines_of
 
-SUITES: Final = ("feed", "parser", "book", "store", "query", "pipeline")
+SUITES: Final = ("feed", "parser", "book", "store", "query", "sequence", "pipeline")
 #: The capability of tests that every engine of a kind must pass.
 CORE: Final = ""
 _RULE: Final = re.compile(r"\b([A-Z]{4,})-(\d+)((?:(?:, | to | and )(?:\1-)?\d+)*)")

@@ -2,8 +2,8 @@
 trident_conformance`.
 
 It is loaded by name only (an entry point would load it in every pytest run of the machine). It adds the
-options, and parametrises tests that ask for `parser_engine`, `book_engine`, `store_engine`, `query_engine` or
-`line_engines`; other tests are left alone.
+options, and parametrises tests that ask for `parser_engine`, `book_engine`, `store_engine`, `query_engine`,
+`sequence_engine` or `line_engines`; other tests are left alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from trident_conformance.matrix import add_evidence, short
 from trident_core.contracts import CONTRACT_VERSIONS, Kind
 from trident_core.errors import TridentError
 
-pytest.register_assert_rewrite(*(f"trident_conformance.{name}" for name in ("drive", "damage", "stores")))
+pytest.register_assert_rewrite(
+    *(f"trident_conformance.{name}" for name in ("drive", "damage", "stores", "sequences"))
+)
 
 _SELECTED: Final = pytest.StashKey[dict[Kind, list[Engine]]]()
 

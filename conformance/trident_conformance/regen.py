@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from trident_conformance import drive, expect, vectors
+from trident_conformance import drive, expect, sequences, vectors
 from trident_conformance.engines import reference
 from trident_conformance.vectors import MANIFEST, Vector, dump
 from trident_core.contracts import Kind
@@ -30,6 +30,8 @@ _KEYS = {
         "parser": "frames rows events counts directory details anomalies consumed status next_seq lenient",
         "book": "events tops top_locates states effects levels orders state locates anomalies digest",
         "query": "pattern flags full raw yes no data limit spans position",
+        "sequence": "events types ts symbols conditions where match define per within measures all_rows "
+        "matches keys rows position",
     }.items()
 }
 
@@ -177,7 +179,18 @@ def _judge_query(vector: Vector) -> None:
             drive.equal(f"match of {value!r}", program.match(column).tolist(), [answer])
 
 
-_JUDGES = {"parser": _judge_parser, "book": _judge_book, "query": _judge_query}
+def _judge_sequence(vector: Vector) -> None:
+    engine = reference(Kind.SEQUENCE).make()
+    if "position" not in vector.data:
+        sequences.hold(engine, vector.data)
+        return
+    error = sequences.refused(engine, vector.data)
+    drive.equal("position", None if error is None else error.position, vector.data["position"])
+
+
+_JUDGES = {
+    "parser": _judge_parser, "book": _judge_book, "query": _judge_query, "sequence": _judge_sequence,
+}  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(main())

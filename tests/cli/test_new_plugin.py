@@ -49,13 +49,13 @@ def test_the_package_is_selected_by_its_name(kind: str, tmp_path: Path) -> None:
     )
     (row,) = [row for row in json.loads(listed.stdout) if row["distribution"] == f"trident-{kind}-my-own"]
     assert (row["kind"], row["name"], row["status"]) == (kind, "my-own", "ok")
-    if kind in ("feed", "sequence", "command"):
+    if kind in ("feed", "command"):
         tests = run(sys.executable, "-m", "pytest", "-q", folder=folder, PYTHONPATH=str(site))
         assert tests.returncode == 0, tests.stdout
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["parser", "book", "store", "query"])
+@pytest.mark.parametrize("kind", ["parser", "book", "store", "query", "sequence"])
 def test_it_keeps_the_contract_at_once(kind: str, tmp_path: Path) -> None:
     scaffold.write(scaffold.plan(Kind(kind), "mine", tmp_path / "p"))
     done = run(

@@ -38,6 +38,7 @@ def conform(
     book: Annotated[str | None, _engines("book")] = None,
     store: Annotated[str | None, _engines("store")] = None,
     query: Annotated[str | None, _engines("query")] = None,
+    sequence: Annotated[str | None, _engines("sequence")] = None,
     sample: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="A small input for the feeds under test, uncompressed."),
@@ -92,6 +93,7 @@ def conform(
     sys.path.insert(0, os.getcwd())  # as `python -m` does: a module of the folder one works in
     options = {
         "--feed": feed, "--parser": parser, "--book": book, "--store": store, "--query": query,
+        "--sequence": sequence,
         "--contract": contract,
         "--known-failures": known_failures, "--report": report, "--examples": examples, "-k": keyword,
         "--tb": tb,

@@ -38,6 +38,7 @@ class Capability(StrEnum):
     FIRST = "first"  # query: compile(first=True), spans that are leftmost-first
     ENDS = "ends"  # query: Program.ends
     SETS = "sets"  # query: compile_set, many patterns at once
+    STREAMING = "streaming"  # sequence: matches as soon as they are final, in bounded memory; save and load
     SHARDED = "sharded"  # book: several at once in threads, each with some of the symbols (see Book)
     MATCH = "match"  # book: its factory has `matcher`, an exchange of such books (MatchingBook)
     PORTABLE_FORMAT = "portable_format"  # store: reads and writes the reference's files

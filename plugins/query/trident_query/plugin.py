@@ -76,6 +76,7 @@ def trident_register_sequences() -> list[EngineSpec]:
             name="numba",
             factory="trident_query.sequence.engines:NumbaSequences",
             summary="A register machine for conditions, one automaton for all starts: linear, streaming",
+            capabilities=frozenset({Capability.STREAMING}),
             requires=("numba",),
         ),
     ]

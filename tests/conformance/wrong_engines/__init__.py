@@ -8,4 +8,5 @@ from wrong_engines.books import *  # noqa: F403
 from wrong_engines.feeds import *  # noqa: F403
 from wrong_engines.parsers import *  # noqa: F403
 from wrong_engines.queries import *  # noqa: F403
+from wrong_engines.sequences import *  # noqa: F403
 from wrong_engines.stores import *  # noqa: F403

@@ -106,7 +106,7 @@ def check(seed: int, rounds: int) -> int:
 
 
 def test_random_patterns_equal_backtracking() -> None:
-    """QUERY-63."""
+    """SEQUENCE-10 to 12."""
     assert check(seed=1, rounds=120) > 300
 
 
@@ -116,7 +116,7 @@ def test_many_random_patterns_equal_backtracking() -> None:
 
 
 def test_find_all_is_linear_where_rescanning_would_be_quadratic() -> None:
-    """QUERY-65. `B (B* C)?` on B B B …: each match hangs on a C that never comes; every start scans on."""
+    """SEQUENCE-43. `B (B* C)?` on B B B …: each match hangs on a C that never comes; every start scans on."""
     threads = Threads(compile_pattern(parse_pattern("B (B* C)?")), BITS)
     walk = Pass(threads, Alphabet(3))
     n = 200_000
@@ -129,7 +129,7 @@ def test_find_all_is_linear_where_rescanning_would_be_quadratic() -> None:
 
 
 def test_open_starts_within_a_window_are_capped() -> None:
-    """QUERY-65."""
+    """SEQUENCE-43, 60."""
     threads = Threads(compile_pattern(parse_pattern("A B* C")), BITS)
     walk = WithinPass(threads, Alphabet(3), 10**9)
     n = 5_000

@@ -43,7 +43,7 @@ def columns(n: int, seed: int = 3) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("skip", ["", "AFTER MATCH SKIP TO NEXT ROW", "AFTER MATCH SKIP TO LAST up"])
 def test_any_table_gives_the_same_rows_as_the_reference(skip: str) -> None:
-    """QUERY-63."""
+    """SEQUENCE-50."""
     table = columns(300)
     question = parse_sql(RISING.format(skip=skip)).question
     rows = [

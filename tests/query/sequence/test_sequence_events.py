@@ -90,7 +90,7 @@ def shown(search: Any, found: Matched) -> list[tuple[Any, ...]]:
 def test_any_split_and_a_saved_state_give_what_the_reference_gives(
     question: dict[str, Any], session: Session, tmp_path: Path
 ) -> None:
-    """QUERY-63, 64."""
+    """SEQUENCE-10 to 18, 41."""
     rng, found_any = np.random.default_rng(7), 0
     for _ in range(4):
         events = flow(rng, 100)
@@ -119,7 +119,7 @@ def test_any_split_and_a_saved_state_give_what_the_reference_gives(
 
 
 def test_the_keys_of_finished_orders_are_used_again(session: Session) -> None:
-    """QUERY-66."""
+    """SEQUENCE-44."""
     search = NumbaSequences().search("A D", session)
     for batch in range(50):
         events = np.zeros(2_000, EVENT)
@@ -132,7 +132,7 @@ def test_the_keys_of_finished_orders_are_used_again(session: Session) -> None:
 
 
 def test_a_state_of_another_question_and_a_damaged_one_are_refused(session: Session, tmp_path: Path) -> None:
-    """QUERY-67."""
+    """SEQUENCE-42."""
     path = tmp_path / "state"
     search = NumbaSequences().search("A D", session)
     search.save(path)

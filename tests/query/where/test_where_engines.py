@@ -121,7 +121,7 @@ CONDITIONS = st.recursive(
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(CONDITIONS, events())
 def test_the_machine_equals_the_reference(text: str, rows: Events) -> None:
-    """QUERY-60."""
+    """SEQUENCE-1 to 3, 6."""
     reference = SlowPredicate(text, SESSION).match(rows)
     predicate = Predicate(text, SESSION)
     try:
@@ -188,7 +188,7 @@ class Snapshot:
 
 
 def test_a_search_pushes_down_what_the_predicate_demands() -> None:
-    """QUERY-62."""
+    """SEQUENCE-6."""
     rows = np.zeros(4, EVENT)
     rows["seq"], rows["type"], rows["locate"], rows["ts"] = [1, 2, 3, 4], list(b"AAFA"), 1, 40_000_000_000_000
     rows["qty"] = [5, 500, 500, 500]

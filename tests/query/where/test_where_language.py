@@ -51,7 +51,7 @@ def refused(text: str) -> PatternError:
     ],
 )
 def test_what_is_refused_says_where(text: str, position: int, said: str) -> None:
-    """QUERY-61."""
+    """SEQUENCE-4."""
     error = refused(text)
     assert error.position == position
     assert said in error.reason
@@ -76,7 +76,7 @@ def test_positions_are_bytes_and_the_caret_stands_under_the_place() -> None:
     ],
 )
 def test_caps_are_named(text: str) -> None:
-    """QUERY-61."""
+    """SEQUENCE-4, 60."""
     assert "cap on" in refused(text).reason
 
 
