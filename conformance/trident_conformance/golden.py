@@ -68,12 +68,28 @@ def _with_tables(folder: Path, **more: Any) -> None:
     _write("lsm", folder, **_LOG, fanout=2, shape=Shape(8, 16, 8), background=False, **more)
 
 
-#: Who writes each version. The minor is a sum: 1 tables, 2 a mark that trails.
+def _with_job(folder: Path) -> None:
+    """Tables, and a compaction of them that was closed after two of its blocks."""
+    from trident_store.lsm.layout import Shape
+
+    more: dict[str, Any] = {"fanout": 64, "shape": Shape(8, 16, 8), "background": False}
+    _write("lsm", folder, **_LOG, **more)
+    select = registry().select(Kind.STORE, "lsm")
+    with select.make(folder, "append", **_LOG, **more, checkpoint_events=8) as store:
+        maintenance = store._maintenance
+        maintenance.settings = maintenance.settings._replace(fanout=2)
+        for _ in range(2):
+            maintenance.step()
+
+
+#: Who writes each version. The minor is a sum: 1 tables, 2 a mark that trails; behind a "-", what else is
+#: there that a reader need not know.
 WRITERS: Final[Mapping[str, Callable[[Path], None]]] = {
     "1.0": lambda folder: _write("reference", folder, **_LOG),
     "1.1": lambda folder: _with_tables(folder, mark="each", spare_segments=0),
     "1.2": lambda folder: _write("lsm", folder, **_LOG, tables=False, background=False),
     "1.3": _with_tables,
+    "1.3-job": _with_job,
 }
 
 

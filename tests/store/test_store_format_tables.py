@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import json
 import re
 import struct
@@ -13,6 +14,7 @@ import google_crc32c
 import numpy as np
 import pytest
 
+from trident_conformance.golden import FOLDER
 from trident_core.dtypes import EVENT
 from trident_core.session import Directory, Instrument, Session
 from trident_store.crashcheck import make_events, read_all
@@ -218,3 +220,36 @@ def filter_bits(ref: int, words: Any) -> tuple[list[int], list[int]]:
     at, masks = bloom_places(np.array([ref], np.uint64), len(words))
     assert (int(at[0]), masks[0].tolist()) == (block, bits)
     return words[block].tolist(), bits
+
+
+def test_the_job_stands_as_the_document_says() -> None:
+    """Of the golden store that a compaction was left in."""
+    (path,) = (FOLDER / "1.3-job").glob("*.job")
+    content, number = path.read_bytes(), int(path.name[:8])
+    header = fields("position", content[:64])
+    assert (header["magic"], header["segment"], header["offset"]) == (b"TRIDJOBS", number, 0)
+    at, frames = 64, []
+    while at < len(content):
+        frame = fields("frame", content[at : at + 64])
+        payload = content[at + 64 : at + 64 + frame["payload bytes"]]
+        assert (frame["kind"], frame["segment"], frame["offset"]) == (6, number, at)
+        assert (frame["crc"], frame["payload crc"]) == (crc(STORE_ID + content[at : at + 60]), crc(payload))
+        assert frame["last seq"] == header["last seq"]
+        frames.append((frame, payload))
+        at += 64 + len(payload)
+    (plan, payload), *records = frames
+    assert fields("plan", payload[:64])["block events"] == 8
+    inputs = [fields("entry", payload[64 + 64 * i : 128 + 64 * i]) for i in range(plan["count"])]
+    assert [each["table"] for each in inputs] == [1, 2]
+    assert inputs[0]["first ordinal"] == header["ordinal"]
+    table = path.with_suffix(".tab").read_bytes()
+    done = 0
+    for frame, payload in records:
+        assert frame["ordinal"] == done
+        for i in range(frame["count"]):
+            crcs = struct.unpack("<11I", fields("block", payload[128 * i : 128 * i + 128])["crc"])
+            block = table[64 + 512 * (done + i) :][:512]
+            ends = [0, 64, 128, 192, 256, 320, 384, 416, 424, 432, 448, 512]  # of eight events
+            assert [crc(block[a:b]) for a, b in itertools.pairwise(ends)] == list(crcs)
+        done += frame["count"]
+    assert done == 2

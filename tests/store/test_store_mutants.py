@@ -12,6 +12,7 @@ MUTANTS = mutants()
 #: These take some seconds each: a compaction or many cuts come before the state that shows them.
 SLOW = {
     "flush_of_what_is_not_durable",
+    "job_takes_its_table_with_it",
     "manifest_before_the_table",
     "mark_trails_behind_a_rotation",
     "manifest_not_settled_by_recovery",
@@ -19,6 +20,8 @@ SLOW = {
     "manifest_records_share_a_sector",
     "manifest_removed_before_the_next",
     "manifest_s_name_not_synced",
+    "merged_table_not_synced",
+    "merged_table_s_name_not_synced",
     "table_not_synced",
     "table_s_name_not_synced",
 }
@@ -59,6 +62,7 @@ def test_the_laboratory_catches(mutant: Mutant) -> None:
         "log_two_writers",
         "manifest_crc_unchecked",
         "index_crc_unchecked",
+        "job_s_blocks_believed",
     ],
 )
 def test_a_sound_store_passes_the_same_trial(name: str) -> None:

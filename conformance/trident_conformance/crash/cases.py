@@ -70,7 +70,7 @@ def _script(rng: random.Random) -> str:
             if count:
                 steps.append(f"a{count}")
         else:
-            most = {"i": 5, "k": 70}.get(kind)
+            most = {"i": 5, "k": 100}.get(kind)
             steps.append(f"{kind}{rng.randint(1, most)}" if most else kind)
     return " ".join(steps) or "a1 s"
 

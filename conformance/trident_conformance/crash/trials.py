@@ -167,6 +167,42 @@ def rot(script: str, *, flips: int = 60, files: str = "") -> Trial:
     return trial
 
 
+def rot_of_work(script: str, *, ending: str, flips: int = 8, most: int = 100) -> Trial:
+    """A process is killed after a change to the disk that leaves a file of this ending, the first such one,
+    the second …; then a bit is flipped in it, or in a file of the same number that the store does without: no
+    event may be lost by that, and nothing refused."""
+
+    def trial(engine: Engine) -> Found | None:
+        opener = opener_of(engine, Case(0, script, tuple(options_of(engine)[0].items())))
+        files = CrashFileSystem(exists=False)
+        run = Run(opener, files)
+        left: list[tuple[Disk, int, bytes]] = []
+
+        def look() -> None:
+            disk = files.visible()
+            if any(name.endswith(ending) for name in disk) and len(left) < most:
+                left.append((disk, run.acked, run.expected))
+
+        files.on_change = look
+        run.create()
+        run.play(script)
+        judge = Judge(opener)
+        for number, (disk, acked, meant) in enumerate(left):
+            numbers = {name[:8] for name in disk if name.endswith(ending)}
+            for name in (each for each in disk if each[:8] in numbers):
+                data = disk[name]
+                if judge({other: disk[other] for other in disk if other != name}).against(acked, meant):
+                    continue  # the store needs it
+                for at in range(number % 16, len(data), len(data) // flips + 1):
+                    flipped = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
+                    problem = judge(disk | {name: flipped}).against(acked, meant)
+                    if problem:
+                        return Found(f"{script!r}, change {number}, {name} flipped at {at}", problem)
+        return None
+
+    return trial
+
+
 def _closed(opener: Opener, script: str) -> Disk:
     run = Run(opener, CrashFileSystem(exists=False))
     run.create()

@@ -21,7 +21,7 @@ def reference() -> list[dict[str, Any]]:
 def lsm() -> list[dict[str, Any]]:
     """The same with tiny tables, merged two by two, and what a thread would do done by the caller; with
     commits by themselves, a mark that does not trail, and with the log alone."""
-    tables = {"fanout": 2, "background": False, "shape": Shape(4, 8, 3)}
+    tables = {"fanout": 2, "background": False, "shape": Shape(4, 8, 3), "checkpoint_events": 8}
     first, second, third = (each | tables for each in reference())
     return [
         first,

@@ -53,6 +53,7 @@ class FrameKind(IntEnum):
     DIRECTORY = 3  # JSON array of `count` instruments that the directory gained: [locate, symbol, details]
     PAD = 4  # zeros up to the next sector: what follows a sync never shares a sector with what was synced
     TABLES = 5  # in a manifest only: the tables, and where the log goes on
+    JOB = 6  # in a compaction's job file only: its inputs, then what is done
 
 
 class Position(NamedTuple):

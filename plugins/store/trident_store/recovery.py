@@ -16,6 +16,7 @@ from trident_store.format import (
     segment_number,
 )
 from trident_store.found import Extent, Survey
+from trident_store.lsm.jobs import find_job
 from trident_store.lsm.layout import manifest_name
 from trident_store.lsm.manifest import Manifest, ManifestWriter
 from trident_store.mark import write_slot
@@ -70,7 +71,7 @@ def recover(
             write_slot(files, durable, slot, found.store_id, end, found.mark.minor | minor)
         if any(finding.file == manifest_name(found.manifest.place[0]) for finding in found.findings):
             _renew_manifest(files, folder, found, end.epoch, sector_bytes)
-        remove_leftovers(files, folder, found.manifest)
+        remove_leftovers(files, folder, found.store_id, found.manifest)
     except BaseException:
         for each in handles:
             files.close(each)
@@ -99,11 +100,13 @@ def _renew_manifest(files: FileSystem, folder: Path, found: Survey, epoch: int, 
         writer.close()
 
 
-def remove_leftovers(files: FileSystem, folder: Path, state: Manifest) -> None:
-    """Remove tables, manifests, segments and spare files that the state in force does not need. The writer's
-    part only: a reader may have read an older state. Raises OSError."""
+def remove_leftovers(files: FileSystem, folder: Path, store_id: bytes, state: Manifest) -> None:
+    """Remove tables, manifests, segments and spare files that the state in force does not need, but for what
+    a compaction can go on with. The writer's part only: a reader may have read an older state. Raises
+    OSError."""
     names = files.list_directory(folder)
-    for name in (*leftovers(names, state), *filter(is_spare, names)):
+    job = find_job(files, folder, store_id, state)
+    for name in (*leftovers(names, state, job.number if job else None), *filter(is_spare, names)):
         files.remove(folder / name)
     for number in sorted(n for n in map(segment_number, names) if n is not None):
         if number < state.log.segment:

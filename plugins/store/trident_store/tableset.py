@@ -86,13 +86,14 @@ def _lost(entry: Entry, problem: str) -> Finding:
     return Finding(name, 0, entry.first_ordinal, entry.end_ordinal - 1, problem)
 
 
-def leftovers(names: Iterable[str], state: Manifest) -> list[str]:
-    """Of these file names, the tables and manifests that `state` does not need: what an interrupted flush,
-    compaction or upgrade left behind."""
-    needed = {entry.table for entry in state.entries}
+def leftovers(names: Iterable[str], state: Manifest, job: int | None = None) -> list[str]:
+    """Of these file names, the tables, manifests and jobs that `state` does not need: what an interrupted
+    flush, compaction or upgrade left behind. `job`: the table whose compaction is going to go on."""
+    needed = {entry.table for entry in state.entries} | {job}
     result = []
     for name in names:
         table, manifest = file_number(name, "tab"), file_number(name, "man")
-        if (table is not None and table not in needed) or manifest not in (None, state.place[0]):
+        other = (table is not None and table not in needed) or manifest not in (None, state.place[0])
+        if other or file_number(name, "job") not in (None, job):
             result.append(name)
     return result

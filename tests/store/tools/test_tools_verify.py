@@ -129,14 +129,13 @@ def test_a_filter_that_lies_is_noticed(lie: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("name", ["min_seq", "max_seq", "min_ts", "max_ts", "min_price", "max_locate"])
 def test_a_zone_map_that_lies_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = table_writer._TableWriter._write_blocks
+    real = table_writer.TableWriter._write_blocks
 
     def write_blocks(self: Any) -> Any:
-        info = real(self)
-        info[name][2] += 1
-        return info
+        yield from real(self)
+        self.info[name][2] += 1
 
-    monkeypatch.setattr(table_writer._TableWriter, "_write_blocks", write_blocks)
+    monkeypatch.setattr(table_writer.TableWriter, "_write_blocks", write_blocks)
     assert checked(content_of(events(), SHAPE)) == ["BLOCK_INFO"]
 
 

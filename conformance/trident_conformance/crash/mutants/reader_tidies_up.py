@@ -14,7 +14,7 @@ TRIAL = cut("a30 s a16 s", per_point=8)
 def plant(patch: Patch) -> None:
     def survey(self: Any) -> Any:
         found = real(self)
-        recovery.remove_leftovers(self._files, self.path, found.manifest)
+        recovery.remove_leftovers(self._files, self.path, found.store_id, found.manifest)
         return found
 
     real = patch.set(LsmStore, "_survey", survey)

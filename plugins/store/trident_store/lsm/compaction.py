@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from trident_core.dtypes import EVENT
 from trident_store.lsm import merge_kernels
 from trident_store.lsm.layout import HEADER_BYTES, RUN, WINDOW, Section, Shape, pieces
-from trident_store.lsm.table_writer import Content
+from trident_store.lsm.table_writer import STEP_BLOCKS, Content
 from trident_store.tables import Table
 
-_BLOCKS_AT_ONCE: Final = 64
 _REFS_AT_ONCE: Final = 1 << 16
 
 
@@ -26,8 +25,9 @@ class _Runs(NamedTuple):
     targets: NDArray[np.int64]
 
 
-def merged(tables: Sequence[Table], shape: Shape) -> Content:
-    """The content of a table that takes the place of neighbours, given in the order of their events.
+def merged(tables: Sequence[Table], shape: Shape, first_block: int = 0) -> Content:
+    """The content of a table that takes the place of neighbours, given in the order of their events; of its
+    blocks, those from `first_block` on.
 
     Every byte of the inputs must have been checked (`Table.findings`).
     """
@@ -48,7 +48,7 @@ def merged(tables: Sequence[Table], shape: Shape) -> Content:
         seq_index=seq_index,
         windows=_windows(tables, firsts, count, shape),
         ref_count=sum(len(table.refs) for table in tables),
-        blocks=_blocks(tables, plans, count, shape.block_events),
+        blocks=_blocks(tables, plans, count, shape.block_events, first_block),
         refs=_refs(tables, mapped),
     )
 
@@ -96,10 +96,10 @@ def _windows(tables: Sequence[Table], firsts: NDArray[np.int64], count: int, sha
 
 
 def _blocks(
-    tables: Sequence[Table], plans: Sequence[_Runs], count: int, block_events: int
+    tables: Sequence[Table], plans: Sequence[_Runs], count: int, block_events: int, first_block: int
 ) -> Iterator[NDArray[np.uint8]]:
-    step = block_events * _BLOCKS_AT_ONCE
-    for begin in range(0, count, step):
+    step = block_events * STEP_BLOCKS
+    for begin in range(first_block * block_events, count, step):
         end = min(begin + step, count)
         out = np.empty((end - begin) * EVENT.itemsize, np.uint8)
         for table, plan in zip(tables, plans, strict=True):

@@ -34,11 +34,11 @@ class LsmStore(ReferenceStore):
 
     Options, besides the reference's: `commit` ("never", "always", "group", "interval"), `commit_events`,
     `commit_bytes`, `commit_seconds`: when to sync without being asked (`CommitPolicy`). `tables`: whether
-    sealed segments become tables; `fanout`, `table_events`, `compaction_bytes_per_s`, `shape`: how
-    (`Settings`). `mark`: "trailing" saves one of two syncs, "each" does not (docs/store-format.md says what
-    it buys); `spare_segments`: up to so many files of segments that tables took the place of are kept, to be
-    written over, which is faster than growing a file. `background`: False does in the caller's thread, at the
-    end of `append`, what a thread of the store's own would do.
+    sealed segments become tables; `fanout`, `table_events`, `compaction_bytes_per_s`, `shape`,
+    `checkpoint_events`: how (`Settings`). `mark`: "trailing" saves one of two syncs, "each" does not
+    (docs/store-format.md says what it buys); `spare_segments`: up to so many files of segments that tables
+    took the place of are kept, to be written over, which is faster than growing a file. `background`: False
+    does in the caller's thread, at the end of `append`, what a thread of the store's own would do.
 
     Raises what the reference raises; UsageError for a wrong option.
     """
@@ -69,6 +69,7 @@ class LsmStore(ReferenceStore):
         table_events: int = 1 << 23,
         compaction_bytes_per_s: int = 0,
         shape: Shape | None = None,
+        checkpoint_events: int = 1 << 19,
         mark: str = "trailing",
         spare_segments: int = 2,
         background: bool = True,
@@ -79,7 +80,9 @@ class LsmStore(ReferenceStore):
             raise UsageError(f"spare_segments must be 0 to 64, not {spare_segments}")
         self._mark, self._spare_segments = mark, spare_segments
         self._clock = CommitClock(CommitPolicy(commit, commit_events, commit_bytes, commit_seconds))
-        settings = Settings(segment_bytes, fanout, table_events, compaction_bytes_per_s, shape or Shape())
+        settings = Settings(
+            segment_bytes, fanout, table_events, compaction_bytes_per_s, shape or Shape(), checkpoint_events
+        )
         settings.check()
         self._lock = threading.RLock()  # of the writer's state; held while it writes
         self._maintenance: Maintenance | None = None
@@ -156,15 +159,14 @@ class LsmStore(ReferenceStore):
         """See `trident_core.contracts.Sheddable`. From SHED_SYNC on the policies "group" and "interval"
         make no sync; from SHED_INDEX on no flush or compaction begins, and a compaction under way waits."""
         self._shed = level
-        if self._worker is not None and self._maintenance is not None:
-            self._maintenance.waiting = level >= Pressure.SHED_INDEX
-            if not self._maintenance.waiting:
-                self._worker.wake()
+        if self._worker is not None and self._maintenance is not None and level < Pressure.SHED_INDEX:
+            self._worker.wake()
         if self._timer is not None and not level and self._clock.policy.timed:
             self._timer.wake()
 
     def close(self) -> None:
-        """See `ReferenceStore.close`. A flush under way is finished, a compaction given up."""
+        """See `ReferenceStore.close`. A flush under way is finished; a compaction ends where it is, and the
+        next opening goes on with it."""
         if self._maintenance is not None:
             self._maintenance.stopping = True
         for thread in (self._timer, self._worker):
@@ -200,7 +202,7 @@ class LsmStore(ReferenceStore):
     def compact(self) -> None:
         """Merge tables until no level has enough of them, in this thread. Raises as `flush` does."""
         maintenance = self._require_tables()
-        while maintenance.step():
+        while maintenance.step_or_wait():
             pass
         self._raise_failure()
 
@@ -223,7 +225,7 @@ class LsmStore(ReferenceStore):
         if self._worker is not None:
             self._worker.wake()
         else:
-            while self._shed < Pressure.SHED_INDEX and self._maintenance.step():
+            while self._shed < Pressure.SHED_INDEX and self._maintenance.step_or_wait():
                 pass
 
     # -- what the threads do; a failure shows at the next call of the store --
@@ -254,7 +256,9 @@ class LsmStore(ReferenceStore):
     def _work(self) -> float | None:
         if self._shed >= Pressure.SHED_INDEX:
             return None  # `shed` wakes this thread again
-        return 0.0 if self._maintenance is not None and self._maintenance.step() else None
+        if self._maintenance is None:
+            return None
+        return 0.0 if self._maintenance.step() else self._maintenance.pause
 
     # -- what maintenance needs --
 

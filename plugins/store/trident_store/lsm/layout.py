@@ -19,6 +19,7 @@ TABLE_MAGIC: Final = b"TRIDTABL"
 FOOTER_MAGIC: Final = b"TRIDTABF"
 MANIFEST_MAGIC: Final = b"TRIDMANI"
 LOG_MAGIC: Final = b"TRIDLOGS"
+JOB_MAGIC: Final = b"TRIDJOBS"
 
 MINOR: Final = 1  # of the format, in every record of a store that has tables
 HEADER_BYTES: Final = 64
@@ -113,6 +114,11 @@ ENTRY: Final = np.dtype(
     ]
 )  # fmt: skip
 
+#: What a compaction's job says of the table it makes, before its inputs (ENTRY each).
+PLAN: Final = np.dtype(
+    [("block_events", "<u4"), ("window_events", "<u4"), ("page_refs", "<u4"), ("zero", "u1", (52,))]
+)
+
 #: Bits of the filter for each entry of REFS, of which most references have two or more. A reference sets one
 #: bit in each of the eight words of a block.
 BLOOM_BITS: Final = 8
@@ -172,8 +178,13 @@ def manifest_name(number: int) -> str:
     return f"{number:08d}.man"
 
 
+def job_name(number: int) -> str:
+    """Of the compaction that makes the table of this number."""
+    return f"{number:08d}.job"
+
+
 def file_number(name: str, extension: str) -> int | None:
-    """The number in the name of a table ("tab") or a manifest ("man"); None for any other name."""
+    """The number in the name of a table ("tab"), a manifest ("man") or a job ("job"); None for others."""
     stem, _, found = name.partition(".")
     return int(stem) if found == extension and len(stem) == 8 and stem.isascii() and stem.isdigit() else None
 
@@ -181,7 +192,8 @@ def file_number(name: str, extension: str) -> int | None:
 def _check_layouts() -> None:
     """Fail at import when a record is not laid out as the document says."""
     sizes = {"BLOCK": (BLOCK, 128), "RUN": (RUN, 8), "WINDOW": (WINDOW, 32), "PAGE": (PAGE, 16),
-             "SECTION": (SECTION, 24), "FOOTER": (FOOTER, 512), "ENTRY": (ENTRY, 64)}  # fmt: skip
+             "SECTION": (SECTION, 24), "FOOTER": (FOOTER, 512), "ENTRY": (ENTRY, 64),
+             "PLAN": (PLAN, 64)}  # fmt: skip
     for name, (dtype, size) in sizes.items():
         fields: Any = dtype.fields
         end = 0

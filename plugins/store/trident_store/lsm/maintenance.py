@@ -8,6 +8,7 @@ before it in force.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -22,10 +23,11 @@ from trident_store.filesystem import FileSystem
 from trident_store.format import TABLES, Position, encode_json, segment_name
 from trident_store.found import Extent, damage
 from trident_store.logfiles import LogFiles
-from trident_store.lsm.compaction import merged
-from trident_store.lsm.layout import MAX_TABLE_EVENTS, Section, Shape, file_number
-from trident_store.lsm.manifest import Entry, ManifestWriter
+from trident_store.lsm.jobs import find_job
+from trident_store.lsm.layout import MAX_TABLE_EVENTS, Shape, file_number, job_name, table_name
+from trident_store.lsm.manifest import Entry, Manifest, ManifestWriter
 from trident_store.lsm.memtable import load, next_batch, start_of
+from trident_store.lsm.merging import Merge
 from trident_store.lsm.table_writer import Meta, content_of, write_table
 from trident_store.tables import Table
 from trident_store.tableset import TableCache
@@ -35,13 +37,15 @@ from trident_store.writer import LogWriter
 class Settings(NamedTuple):
     """`flush_bytes`: sealed segments are put into one table up to so many bytes. `fanout` neighbouring tables
     of a level become one of the next, if it has at most `table_events` events. `compaction_bytes_per_s`: how
-    fast compaction writes; 0 is as fast as it can."""
+    fast compaction writes; 0 is as fast as it can. After so many `checkpoint_events` what a compaction has
+    written is made durable, and it goes on from there after a crash."""
 
     flush_bytes: int = 64 << 20
     fanout: int = 8
     table_events: int = 1 << 23
     compaction_bytes_per_s: int = 0
     shape: Shape = Shape()
+    checkpoint_events: int = 1 << 19
 
     def check(self) -> None:
         """Raises UsageError."""
@@ -49,8 +53,10 @@ class Settings(NamedTuple):
             raise UsageError(f"fanout must be 2 to 64, not {self.fanout}")
         if not 1 <= self.table_events <= MAX_TABLE_EVENTS:
             raise UsageError(f"table_events must be 1 to {MAX_TABLE_EVENTS}, not {self.table_events}")
-        if self.flush_bytes < 0 or self.compaction_bytes_per_s < 0 or min(self.shape) < 1:
+        if min(self.flush_bytes, self.compaction_bytes_per_s) < 0 or min(self.shape) < 1:
             raise UsageError("sizes and rates of tables cannot be negative")
+        if self.checkpoint_events < 1:
+            raise UsageError(f"checkpoint_events must be at least 1, not {self.checkpoint_events}")
 
 
 class Home(NamedTuple):
@@ -62,10 +68,6 @@ class Home(NamedTuple):
     """Have both marks say that there are tables. Raises StoreError."""
     install: Callable[[tuple[Table, ...], Position], None]
     """Put these tables in force for new snapshots; forget the segments before the position's."""
-
-
-class StopError(Exception):
-    """The store is being closed; a compaction is given up."""
 
 
 class Maintenance:
@@ -80,30 +82,50 @@ class Maintenance:
         self._cache, self._log_files, self._home, self.settings = cache, log_files, home, settings
         self.failure = ""
         self.stopping = False
-        self.waiting = False  # the ring presses on the store: a compaction under way holds still
         self.flushed_bytes = self.compacted_bytes = 0  # written since the store was opened
+        self.pause: float | None = None
         self._work = threading.Lock()  # one step at a time
+        self._merge: Merge | None = None  # the compaction under way
+        self._merge_began, self._merge_bytes = 0.0, 0  # since when, and what it has written since
+        self._look = True  # an earlier opening, or an interrupt, may have left one
         self._manifest: ManifestWriter | None = None
         numbers = [file_number(name, "tab") for name in files.list_directory(folder)]
         self._next_table = max((n for n in numbers if n is not None), default=0) + 1
         self._directory: tuple[dict[int, Instrument], bytes] | None = None  # behind the last table
 
     def step(self, *, compact: bool = True) -> bool:
-        """Do one thing that is due: a flush before a compaction; False when nothing was."""
+        """Do one thing that is due: a flush, before a part of a compaction. False when nothing is, or, when
+        `pause` says so, not before so many seconds have passed."""
         with self._work:
-            if self.failure:
+            self.pause = None
+            if self.failure or self.stopping:
                 return False
             try:
                 return self._flush() or (compact and self._compact())
-            except StopError:
-                return False
             except (OSError, StoreError) as error:
                 self.failure = str(getattr(error, "strerror", None) or error)
                 return False
 
+    def step_or_wait(self) -> bool:
+        """As `step`; when something is due later, it waits a little. False when nothing is left to do."""
+        if self.step():
+            return True
+        if self.pause is None:
+            return False
+        time.sleep(min(self.pause, 0.05))
+        return not self.stopping
+
     def close(self) -> None:
-        if self._manifest is not None:
-            self._manifest.close()
+        """Leave a compaction under way as something that the next opening goes on with."""
+        self.stopping = True
+        with self._work:
+            merge, self._merge = self._merge, None
+            if merge is not None:
+                with contextlib.suppress(OSError):  # it costs nothing but the work
+                    merge.checkpoint()
+                merge.close()
+            if self._manifest is not None:
+                self._manifest.close()
 
     # -- flush --
 
@@ -154,33 +176,73 @@ class Maintenance:
     # -- compaction --
 
     def _compact(self) -> bool:
-        """Merge the first neighbours of a level that are enough for one table of the next."""
-        _, tables, log = self._home.state()
-        entries = [table.entry for table in tables]
-        chosen = due(entries, self.settings)
-        if chosen is None:
+        """Take a compaction one step further: the one under way, or the first that is due."""
+        merge = self._merge or self._next_merge()
+        if merge is None:
             return False
-        first, end = chosen
-        inputs = tables[first:end]
-        for table in inputs:
-            for finding in table.findings():
-                raise damage(finding)
-        last = inputs[-1]
-        behind = Position(
-            int(last.footer["log_segment"]), int(last.footer["log_offset"]), last.entry.end_ordinal,
-            last.entry.last_seq,
-        )  # fmt: skip
-        offset, size, _ = last.sections[Section.SESSION]
-        session_json = last.raw[offset : offset + size].tobytes()
-        meta = self._meta(inputs[0].entry.level + 1, inputs[0].entry.first_ordinal, behind, session_json)
-        content = merged(inputs, self.settings.shape)
-        entry = write_table(self._files, self._folder, meta, content, self.settings.shape, Pace(self))
-        self.compacted_bytes += entry.nbytes
-        made = self._cache.open(self._writer.store_id, entry)
-        self._publish((*tables[:first], made, *tables[end:]), log)
-        for table in inputs:
-            self._files.remove(self._folder / table.name)
+        self.pause = self._early()
+        if self.pause:
+            return False
+        before = merge.written
+        try:
+            entry = merge.step()
+        except (OSError, StoreError):
+            self._merge = None
+            merge.close(keep=False)
+            raise
+        except BaseException:  # an interrupt: what is done is gone on with
+            self._merge, self._look = None, True
+            merge.close()
+            raise
+        self._merge_bytes += merge.written - before
+        self.compacted_bytes += merge.written - before
+        if entry is not None:
+            self._finish(merge, entry)
         return True
+
+    def _next_merge(self) -> Merge | None:
+        """What an earlier opening left unfinished, else the first neighbours of a level that are enough for
+        one table of the next."""
+        _, tables, log = self._home.state()
+        entries = tuple(table.entry for table in tables)
+        files, folder, store_id = self._files, self._folder, self._writer.store_id
+        every, merge = self.settings.checkpoint_events, None
+        if self._look:
+            self._look = False
+            job = find_job(files, folder, store_id, Manifest(entries, log))
+            if job is not None:
+                first = entries.index(job.inputs[0])
+                inputs = tables[first : first + len(job.inputs)]
+                merge = Merge.resumed(files, folder, store_id, inputs, job, every)
+                if merge is None:
+                    for name in (table_name(job.number), job_name(job.number)):
+                        files.remove(folder / name)
+        chosen = due(entries, self.settings)
+        if merge is None and chosen is not None:
+            number, self._next_table = self._next_table, self._next_table + 1
+            epoch, shape = self._writer.end.epoch, self.settings.shape
+            inputs = tables[chosen[0] : chosen[1]]
+            merge = Merge.begun(files, folder, store_id, inputs, number, epoch, shape, every)
+        self._merge, self._merge_began, self._merge_bytes = merge, time.monotonic(), 0
+        return merge
+
+    def _early(self) -> float | None:
+        """How many seconds the compaction is ahead of the rate that is set."""
+        rate = self.settings.compaction_bytes_per_s
+        early = self._merge_bytes / rate - (time.monotonic() - self._merge_began) if rate else 0.0
+        return early if early > 0 else None
+
+    def _finish(self, merge: Merge, entry: Entry) -> None:
+        """The new table takes the place of the old ones, and these are removed."""
+        self._merge = None
+        merge.close()
+        _, tables, log = self._home.state()
+        first = tables.index(merge.inputs[0])
+        made = self._cache.open(self._writer.store_id, entry)
+        self._publish((*tables[:first], made, *tables[first + len(merge.inputs) :]), log)
+        for table in merge.inputs:
+            self._files.remove(self._folder / table.name)
+        self._files.remove(self._folder / job_name(entry.table))
 
     # -- both --
 
@@ -197,26 +259,6 @@ class Maintenance:
             self._home.upgrade()
         self._home.install(tables, log)
         self._cache.keep(entries)
-
-
-class Pace:
-    """Holds a compaction to its rate, and ends it when the store is being closed."""
-
-    def __init__(self, maintenance: Maintenance) -> None:
-        self._maintenance = maintenance
-        self._began = time.monotonic()
-        self._written = 0
-
-    def __call__(self, nbytes: int) -> None:
-        self._written += nbytes
-        rate = self._maintenance.settings.compaction_bytes_per_s
-        while True:
-            if self._maintenance.stopping:
-                raise StopError
-            early = self._written / rate - (time.monotonic() - self._began) if rate else 0.0
-            if early <= 0 and not self._maintenance.waiting:
-                return
-            time.sleep(min(max(early, 0.005), 0.05))
 
 
 def due(entries: Sequence[Entry], settings: Settings) -> tuple[int, int] | None:

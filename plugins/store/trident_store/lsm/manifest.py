@@ -69,13 +69,25 @@ class Manifest(NamedTuple):
     place: tuple[int, int] = (0, 0)
 
 
+def entry_rows(entries: Sequence[Entry]) -> NDArray[Any]:
+    """ENTRY[n]: entries as a manifest has them."""
+    rows = np.zeros(len(entries), ENTRY)
+    for row, entry in zip(rows, entries, strict=True):
+        for name, value in entry._asdict().items():
+            row[name] = value
+    return rows
+
+
+def rows_entries(rows: NDArray[Any]) -> tuple[Entry, ...]:
+    """The reverse of `entry_rows`."""
+    found: Any = rows.tolist()
+    return tuple(Entry(*row[:-1]) for row in found)
+
+
 def encode_record(store_id: bytes, state: Manifest, epoch: int, sector_bytes: int) -> bytes:
     """A record that stands at `state.place`: a frame's header and its payload, up to a sector's boundary, so
     that what is appended later never shares a sector with it."""
-    rows = np.zeros(len(state.entries), ENTRY)
-    for row, entry in zip(rows, state.entries, strict=True):
-        for name, value in entry._asdict().items():
-            row[name] = value
+    rows = entry_rows(state.entries)
     payload = encode_position(LOG_MAGIC, store_id, state.log, MINOR) + rows.tobytes()
     payload += bytes(-(state.place[1] + RECORD_BYTES + len(payload)) % sector_bytes)
     frame = Frame(
@@ -106,8 +118,7 @@ def _decode_record(store_id: bytes, data: NDArray[np.uint8], place: tuple[int, i
     log = decode_position(LOG_MAGIC, payload[:RECORD_BYTES].tobytes())
     if log is None or log[0] != store_id:
         return None
-    rows: Any = payload[RECORD_BYTES:end].view(ENTRY).tolist()
-    return Manifest(tuple(Entry(*row[:-1]) for row in rows), log[1], place)
+    return Manifest(rows_entries(payload[RECORD_BYTES:end].view(ENTRY)), log[1], place)
 
 
 def _contradiction(state: Manifest) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trident_core.dtypes import EVENT, Events
-from trident_store.filesystem import FileSystem, write_all
+from trident_store.filesystem import FileSystem, read, write_all
 from trident_store.format import VERSION, Position, crc32c, encode_position
 from trident_store.lsm import kernels
 from trident_store.lsm.layout import (
@@ -37,6 +37,9 @@ from trident_store.lsm.layout import (
 )
 from trident_store.lsm.manifest import Entry
 
+#: Blocks of one step of a table's writing.
+STEP_BLOCKS: Final = 64
+
 
 class Meta(NamedTuple):
     """What a table says of itself. `log`: the header of the segment that goes on behind it."""
@@ -51,8 +54,9 @@ class Meta(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What a table holds, sorted by (locate, append order). `blocks` yields the events column by column,
-    `refs` pieces of (u64, u32): references, ascending and in append order, and positions."""
+    """What a table holds, sorted by (locate, append order). `blocks` yields the events column by column, from
+    the first block that is not written yet; `refs` pieces of (u64, u32): references, ascending and in append
+    order, and positions."""
 
     count: int  # type: ignore[assignment]  # of events; shadows tuple.count
     first_seq: int
@@ -71,58 +75,72 @@ def write_table(
     meta: Meta,
     content: Content,
     shape: Shape,
-    pace: Callable[[int], None] = lambda nbytes: None,
 ) -> Entry:
     """Write a table and make it and its name durable; the line for the manifest.
 
-    `pace` is told of every piece that was written; it may wait, and may raise. What was begun is removed when
-    this raises: OSError, or what `pace` or the content raises.
+    What was begun is removed when this raises: OSError, or what the content raises.
     """
-    writer = _TableWriter(files, folder, meta, content, shape, pace)
+    writer = TableWriter(files, folder, meta, content, shape)
     try:
-        return writer.write()
+        *_, entry = writer.steps()
     except BaseException:
         with contextlib.suppress(OSError):
             files.remove(folder / table_name(meta.table))
         raise
     finally:
         writer.close()
+    assert entry is not None
+    return entry
 
 
-class _TableWriter:
-    """One table under way."""
+class TableWriter:
+    """One table under way, written step by step. `written` counts bytes; of the blocks, `info` has what is
+    known (BLOCK), and the first `blocks_done` are written.
+
+    With `done` it goes on with a file that has so many blocks already, which the caller has checked; what
+    else the file has of what would be written stays as it is.
+    """
 
     def __init__(
         self, files: FileSystem, folder: Path, meta: Meta, content: Content, shape: Shape,
-        pace: Callable[[int], None],
+        done: NDArray[Any] | None = None, step_blocks: int = STEP_BLOCKS,
     ) -> None:  # fmt: skip
-        self.files, self.folder, self.meta, self.content = files, folder, meta, content
-        self.shape, self.pace = shape, pace
+        self.files, self.folder, self.meta, self.content, self.shape = files, folder, meta, content, shape
+        self._step_blocks = step_blocks
         self.footer: Any = np.zeros(1, FOOTER)
         self.place: dict[Section, int] = {}
-        self.handle = files.open(folder / table_name(meta.table), write=True, create=True)
+        self.info = np.zeros(pieces(content.count, shape.block_events), BLOCK)
+        self.blocks_done = 0 if done is None else len(done)
+        self.written = 0
+        self.handle = files.open(folder / table_name(meta.table), write=True, create=done is None)
+        self._there = 0
+        if done is not None:
+            self.info[: len(done)] = done
+            self._there = files.size(self.handle)
 
     def close(self) -> None:
         self.files.close(self.handle)
 
-    def write(self) -> Entry:
+    def steps(self) -> Iterator[Entry | None]:
+        """Write it; yields after each part of some MiB, and last of all, when the table and its name are
+        durable, its line for the manifest. Raises OSError, and what the content raises."""
         meta, content = self.meta, self.content
         end = self._lay_out()
         at = Position(meta.table, content.count, meta.first_ordinal, content.last_seq, meta.epoch)
         self._put(encode_position(TABLE_MAGIC, meta.store_id, at, MINOR), 0)
-        self._section(Section.BLOCK_INFO, self._write_blocks())
+        yield from self._write_blocks()
+        self._section(Section.BLOCK_INFO, self.info)
         self._section(Section.RUNS, content.runs)
         self._section(Section.WINDOWS, self._write_seq_index())
-        pages, bloom = self._write_refs()
-        self._section(Section.PAGES, pages)
-        self._section(Section.BLOOM, bloom)
+        yield None
+        yield from self._write_refs()
         self._section(Section.SESSION, np.frombuffer(meta.session_json, np.uint8))
         data = self.footer.view(np.uint8)
         self.footer["crc"] = crc32c(data[:-4])
         self._put(data.data, end)
         self.files.sync(self.handle)
         self.files.sync_directory(self.folder)
-        return Entry(
+        yield Entry(
             table=meta.table,
             level=meta.level,
             epoch=meta.epoch,
@@ -161,10 +179,9 @@ class _TableWriter:
 
     # -- sections --
 
-    def _write_blocks(self) -> NDArray[Any]:
-        info = np.zeros(pieces(self.content.count, self.shape.block_events), BLOCK)
-        offset = self.place[Section.BLOCKS]
-        for row, block in zip(info, self.content.blocks, strict=True):
+    def _write_blocks(self) -> Iterator[None]:
+        size = self.shape.block_events * EVENT.itemsize
+        for row, block in zip(self.info[self.blocks_done :], self.content.blocks, strict=True):
             rows = len(block) // EVENT.itemsize
             for c, (start, width) in enumerate(
                 zip(COLUMN_OFFSETS.tolist(), COLUMN_BYTES.tolist(), strict=True)
@@ -175,9 +192,10 @@ class _TableWriter:
                 if name in ("seq", "ts", "price", "locate"):
                     values = column.view(EVENT[name])
                     row[f"min_{name}"], row[f"max_{name}"] = values.min(), values.max()
-            self._put(block.data, offset)
-            offset += len(block)
-        return info
+            self._put(block.data, self.place[Section.BLOCKS] + self.blocks_done * size)
+            self.blocks_done += 1
+            if self.blocks_done % self._step_blocks == 0:
+                yield
 
     def _write_seq_index(self) -> NDArray[Any]:
         windows, index = self.content.windows, self.content.seq_index
@@ -188,8 +206,8 @@ class _TableWriter:
         self._put(data.data, self.place[Section.SEQ_INDEX])
         return windows
 
-    def _write_refs(self) -> tuple[NDArray[Any], NDArray[np.uint64]]:
-        """Both sections of references, written side by side; their pages, and the filter."""
+    def _write_refs(self) -> Iterator[None]:
+        """Both sections of references, side by side; then their pages, and the filter."""
         bloom = np.zeros((bloom_blocks(self.content.ref_count), 8), np.uint64)
         pages = np.zeros(pieces(self.content.ref_count, self.shape.page_refs), PAGE)
         places = [self.place[Section.REFS], self.place[Section.REF_POSITIONS]]
@@ -216,7 +234,9 @@ class _TableWriter:
             for c, data in enumerate(columns):
                 self._put(data.data, places[c])
                 places[c] += len(data)
-        return pages, bloom
+            yield
+        self._section(Section.PAGES, pages)
+        self._section(Section.BLOOM, bloom)
 
     def _whole_pages(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint32]]]:
         """The content's pieces, cut so that each but the last is whole pages."""
@@ -244,8 +264,13 @@ class _TableWriter:
         return int(self.footer[0]["sections"][section]["nbytes"])
 
     def _put(self, data: Any, offset: int) -> None:
+        if (
+            offset + len(data) <= self._there
+            and read(self.files, self.handle, len(data), offset).data == data
+        ):
+            return
         write_all(self.files, self.handle, data, offset)
-        self.pace(len(data))
+        self.written += len(data)
 
 
 def _filled(data: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from trident_core.errors import StoreError
 from trident_store.lsm.engine import LsmStore
-from trident_store.lsm.layout import file_number
 from trident_store.lsm.maintenance import Settings, due
 from trident_store.lsm.manifest import Entry
 
@@ -82,7 +81,7 @@ def compact(
             thread.join(_LOOK_S)
             if advance is not None:
                 figures = store.stats()
-                done = figures["flushed_bytes"] + figures["compacted_bytes"] + _under_way(folder, store)
+                done = figures["flushed_bytes"] + figures["compacted_bytes"]
                 advance(min(done, total), total)
         if failure:
             raise failure[0]
@@ -98,17 +97,3 @@ def compact(
 
 def _bytes(folder: Path) -> int:
     return sum(each.stat().st_size for each in os.scandir(folder) if each.is_file())
-
-
-def _under_way(folder: Path, store: LsmStore) -> int:
-    """Bytes of tables that nothing names yet: the one being written."""
-    named = {table.entry.table for table in store._tables}
-    total = 0
-    for each in os.scandir(folder):
-        number = file_number(each.name, "tab")
-        if number is not None and number not in named:
-            try:
-                total += each.stat().st_size
-            except OSError:
-                continue
-    return total

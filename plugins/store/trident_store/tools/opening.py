@@ -9,6 +9,7 @@ from typing import NamedTuple
 from trident_core.contracts import Finding
 from trident_store.filesystem import FileSystem
 from trident_store.format import MARK_NAME, is_spare, segment_name, segment_number
+from trident_store.lsm.jobs import find_job
 from trident_store.lsm.layout import manifest_name
 from trident_store.survey import survey
 from trident_store.tableset import leftovers
@@ -64,7 +65,8 @@ def opening(files: FileSystem, folder: Path) -> Opening:
     steps += [
         Step(name, "remove: a segment's file that waits to be used again") for name in names if is_spare(name)
     ]
-    left = sorted(leftovers(names, found.manifest))
+    job = find_job(files, folder, found.store_id, found.manifest)
+    left = sorted(leftovers(names, found.manifest, job.number if job else None))
     steps += [Step(name, "remove: an interrupted step left it, nothing names it") for name in left]
     for name in sorted(names):
         number = segment_number(name)
