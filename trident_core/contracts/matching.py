@@ -167,7 +167,8 @@ class MarketRules:
 
     `ticks`: (from price, tick) by ascending price, the first from 0; a price must be a multiple of its tick.
     `protection`: how far from the touch a market order may go, 0 for no limit. `state`: of symbols without a
-    STATE yet, "T" or "Q". `max_orders`: how many may be alive, in books and waiting.
+    STATE yet, "T" or "Q". `max_orders`: how many may be alive, in books and waiting; times
+    `qty_max` it is less than 2^63, so that no sum of quantities overflows.
     """
 
     allocation: Allocation = Allocation.FIFO
@@ -196,6 +197,11 @@ class MarketRules:
         ):  # fmt: skip
             if not low <= getattr(self, name) <= high:
                 raise UsageError(f"{name} is {low} to {high}, not {getattr(self, name)}")
+        if self.qty_max * self.max_orders >= 2**63:
+            raise UsageError(
+                f"{self.max_orders} orders of up to {self.qty_max} are more than 64 bits hold",
+                hint="qty_max times max_orders must be less than 2^63",
+            )
         if self.state not in ("T", "Q"):
             raise UsageError(f"a market begins in state T or Q, not {self.state!r}")
 

@@ -23,6 +23,6 @@ def trident_register_books() -> list[EngineSpec]:
             name="reference",
             factory="trident_book.reference:ReferenceBook",
             summary="pure Python, written to be read; the law for the others",
-            capabilities=frozenset({Capability.SHARDED}),
+            capabilities=frozenset({Capability.SHARDED, Capability.MATCH}),
         ),
     ]

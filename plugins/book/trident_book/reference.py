@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,10 @@ from trident_core.dtypes import (
 from trident_core.errors import UsageError
 from trident_core.session import Session
 from trident_core.stats import Anomalies
+
+if TYPE_CHECKING:  # a book that only replays needs no matching engine
+    from trident_book.matching.reference import ReferenceMatcher
+    from trident_core.contracts import MarketRules
 
 #: seq, ts, ref, ref2, price, qty, locate, type, side, aux (8 bytes as a little-endian u64)
 Row = tuple[int, int, int, int, int, int, int, int, int, int]
@@ -96,6 +100,13 @@ class ReferenceBook:
             ord("U"): self._replace,
             ord("H"): self._trading_action,
         }
+
+    @classmethod
+    def matcher(cls, session: Session, rules: MarketRules) -> ReferenceMatcher:
+        """Capability MATCH: a market without orders yet (docs/matching.md)."""
+        from trident_book.matching.reference import ReferenceMatcher
+
+        return ReferenceMatcher(session, rules)
 
     # --- applying events ------------------------------------------------------------------------------------
 

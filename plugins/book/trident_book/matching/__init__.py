@@ -1,0 +1,1 @@
+"""Matching engines: the capability `match` of the books. Rules: docs/matching.md."""
