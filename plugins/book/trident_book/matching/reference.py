@@ -60,7 +60,8 @@ def _new(market: Market, c: Command) -> Iterator[Row]:
     order = Order(
         id=c.id, owner=c.owner, locate=c.locate, side=c.side, kind=c.kind, tif=c.tif, flags=c.flags,
         stp=c.stp, price=c.price if c.kind in (LIMIT, STOP_LIMIT) else 0, leaves=c.qty,
-        peak=c.peak, min_qty=c.min_qty, stop=first_stop(symbol, c), trail=c.trail, step=c.step, slip=c.slip, mpid=c.mpid,
+        peak=c.peak, min_qty=c.min_qty, stop=first_stop(symbol, c), trail=c.trail, step=c.step, slip=c.slip,
+        mpid=c.mpid,
     )  # fmt: skip
     market.name_anew(order)
     market.orders[order.id] = order
