@@ -76,8 +76,8 @@ class SoupReader:
         out: list[Messages] = []
         at = 0
         while at + 3 <= len(data) and not self.ended:
-            end = at + 2 + (data[at] << 8 | data[at + 1])
-            if not _is_packet(data[at + 2], end - at - 2):
+            end = packet_end(data, at)
+            if end is None:
                 self.lost = True
                 break
             if end > len(data):
@@ -121,19 +121,22 @@ class SoupReader:
             self.next += 1
 
 
-def _is_packet(kind: int, length: int) -> bool:
-    known = PACKETS.get(kind)
-    return known is not None and length >= 1 and known[1] in (0, length)
+def packet_end(data: bytes | bytearray, at: int) -> int | None:
+    """Where the packet at `at` ends (maybe beyond `data`); None if none of a known type and length starts
+    there. At least its first three bytes must be there."""
+    length = data[at] << 8 | data[at + 1]
+    known = PACKETS.get(data[at + 2])
+    return at + 2 + length if known is not None and length >= 1 and known[1] in (0, length) else None
 
 
 def starts_packet(data: bytes) -> bool:
     """Does a SoupBinTCP packet start here? At least one whole packet must, and only known ones follow."""
     at = whole = 0
     while at + 3 <= len(data):
-        length = data[at] << 8 | data[at + 1]
-        if not _is_packet(data[at + 2], length):
+        end = packet_end(data, at)
+        if end is None:
             return False
-        at += 2 + length
+        at = end
         whole += at <= len(data)
     return whole > 0
 
