@@ -8,7 +8,7 @@ from typing import NamedTuple
 from trident_core.contracts import Finding
 from trident_core.errors import DamagedStoreError
 from trident_core.session import Instrument, Session
-from trident_store.format import Position
+from trident_store.format import MARK_NAME, MARK_SLOT_BYTES, Position, segment_name
 from trident_store.lsm.manifest import Manifest
 from trident_store.mark import Mark
 from trident_store.tables import Table
@@ -59,6 +59,23 @@ class Survey:
         for finding in self.findings:
             if finding.severity == "error":
                 raise damage(finding)
+
+
+def notes(found: Survey) -> list[Finding]:
+    """What is worth saying of a store and costs no event: a slot of its mark that does not check, a torn
+    tail."""
+    result: list[Finding] = []
+    mark, ordinal = found.mark.at, found.end.ordinal
+    if mark is not None:
+        problem = "one of the two marks does not check; the other is used, no event is affected"
+        result = [
+            Finding(MARK_NAME, slot * MARK_SLOT_BYTES, mark.ordinal, None, problem, "note")
+            for slot in found.mark.bad_slots
+        ]
+    for tear in found.tears:
+        problem = f"torn tail of {tear.size} bytes behind the mark; no acknowledged event is lost"
+        result.append(Finding(segment_name(tear.number), tear.offset, ordinal, None, problem, "note"))
+    return result
 
 
 def damage(finding: Finding) -> DamagedStoreError:

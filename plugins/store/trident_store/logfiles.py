@@ -45,7 +45,7 @@ class LogPart(NamedTuple):
         for extent, file in self.segments:
             here = here._replace(segment=extent.number, offset=RECORD_BYTES)
             while here.offset < extent.end:
-                frame = self._header(file, here)
+                frame = self.header(file, here)
                 here = frame.after()
                 yield frame, file
 
@@ -62,7 +62,8 @@ class LogPart(NamedTuple):
             raise damage(Finding(segment_name(frame.segment), frame.offset, frame.ordinal, last, problem))
         return payload
 
-    def _header(self, file: OpenFile, here: Position) -> Frame:
+    def header(self, file: OpenFile, here: Position) -> Frame:
+        """The header that stands at `here`. Raises DamagedStoreError when it does not check, StoreError."""
         data = self._read(file, here.segment, RECORD_BYTES, here.offset)
         frame = decode_frame(self.store_id, data.tobytes())
         problem = contradiction(frame, here) if frame else "a frame's header does not check"

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -64,6 +64,7 @@ class ReferenceStore:
     """
 
     _table: type[Table] = Table
+    _walk: Callable[..., Any] | None = None
     _snapshot: type[LogSnapshot] = LogSnapshot
     crash_options = staticmethod(crashoptions.reference)
 
@@ -93,7 +94,7 @@ class ReferenceStore:
         self._files: FileSystem = filesystem or OsFileSystem()
         self._frame_events = frame_events
         self._closed = False
-        self._cache = TableCache(self._files, self.path, self._table)
+        self._cache = self._new_cache()
         self._log_files = LogFiles(self._files, self.path)
         self._tables: tuple[Table, ...] = ()  # a writer's
         self._log_start = Position()
@@ -116,6 +117,9 @@ class ReferenceStore:
 
     def _new_writer(self, segment_bytes: int, sector_bytes: int) -> LogWriter:
         return LogWriter(self._files, self.path, segment_bytes, sector_bytes)
+
+    def _new_cache(self) -> TableCache:
+        return TableCache(self._files, self.path, self._table, self._walk)
 
     def _create(self, session: Session | None, store_id: bytes | None) -> Session:
         if session is None:
@@ -249,7 +253,9 @@ class ReferenceStore:
         self._require_open()
         if self.mode != "read":
             self._writer.trim()
-        found = survey(self._files, self.path, payloads=True, cache=TableCache(self._files, self.path))
+        found = survey(
+            self._files, self.path, payloads=True, cache=TableCache(self._files, self.path, walk=self._walk)
+        )
         return Verification(found.end.ordinal, found.end.last_seq, found.bytes, found.findings)
 
     def verify_watched(self, advance: Callable[[int, int], None]) -> Verification:

@@ -13,6 +13,7 @@ says that the log goes on behind them.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +26,6 @@ from trident_core.session import Directory, Session
 from trident_store.checks import where_else
 from trident_store.filesystem import FileSystem, read
 from trident_store.format import (
-    FRAME_MAGIC,
     MARK_NAME,
     RECORD_BYTES,
     SEGMENT_MAGIC,
@@ -43,13 +43,13 @@ from trident_store.format import (
     segment_number,
     seq_problem,
 )
-from trident_store.found import Extent, Survey, Tear
+from trident_store.found import Extent, Survey, Tear, notes
+from trident_store.logscan import Walker, find_frame, only_zeros
 from trident_store.lsm.manifest import Manifest, read_manifest
 from trident_store.mark import Mark, read_mark
 from trident_store.tables import finding_of
 from trident_store.tableset import TableCache, TableSet, look_at_tables
 
-_WINDOW: Final = 1 << 20  # bytes read at a time when looking for the next frame after damage
 _TRIES: Final = 16  # walks beside a writer that keeps moving the log into tables
 
 
@@ -58,7 +58,8 @@ def survey(
 ) -> Survey:
     """Walk the whole store. With `payloads` every byte is checked; without, the events in tables and in the
     log before the mark are left for the scan that reads them. `forget`: read mark and last segment from disk,
-    not from the page cache. `cache`: keeps tables open from one walk to the next.
+    not from the page cache. `cache`: keeps tables open from one walk to the next, and has what is faster
+    than this module at frames that are sound.
 
     Raises StoreError when the folder is not a store, cannot be read, or has another format version.
     """
@@ -94,7 +95,7 @@ def _walk(files: FileSystem, folder: Path, payloads: bool, forget: bool, cache: 
     if not found and mark.at is None:
         hint = where_else(files.list_directory(folder), "it has no segment (00000000.seg) in it")
         raise StoreError(f"{folder} is not a store", hint=hint)
-    walk = _Walk(files, folder, mark, tables, payloads, forget)
+    walk = _Walk(files, folder, mark, tables, payloads, forget, cache.walk)
     for number in numbers:
         walk.segment(number, last=number == numbers[-1])
     return walk.finish()
@@ -112,9 +113,11 @@ class _Walk:
     """The state of a walk: `here` is the place reached, `lost` says that its ordinal is not known."""
 
     def __init__(
-        self, files: FileSystem, folder: Path, mark: Mark, tables: TableSet, payloads: bool, forget: bool
-    ) -> None:
+        self, files: FileSystem, folder: Path, mark: Mark, tables: TableSet, payloads: bool, forget: bool,
+        walk: Callable[..., Walker] | None,
+    ) -> None:  # fmt: skip
         self.files, self.folder, self.payloads, self.forget = files, folder, payloads, forget
+        self.walk = walk
         self.survey = Survey(mark.store_id, mark, manifest=tables.manifest, tables=tables.tables)
         self.here = self.start = tables.manifest.log
         self.next_number = self.start.segment
@@ -214,7 +217,11 @@ class _Walk:
     # -- frames --
 
     def frames(self, handle: int, number: int, size: int, last: bool) -> None:
+        fast = self.walk if self.payloads else None
+        walker = fast(self.files, handle, number, size, self.survey.store_id) if fast else None
         while self.here.offset < size:
+            if walker is not None and self.pass_over(walker) == size:
+                break
             try:
                 self.accept(self.frame(handle, size))
             except _BrokenError as broken:
@@ -226,6 +233,20 @@ class _Walk:
                         continue
                 if not self.skip(handle, size, broken):
                     return
+
+    def pass_over(self, walker: Walker) -> int:
+        """Pass over frames that are sound, up to the mark; the offset that is reached."""
+        before, mark = self.here, self.survey.mark.at
+        stop = mark.offset if mark is not None and mark.segment == before.segment else 0
+        here = walker.pass_over(before, stop if before.offset < stop else 0)
+        self.here = here
+        self.events_met |= here.ordinal > before.ordinal
+        if self.sound and here != before:
+            self.survey.end = here
+            self.survey.extents[-1] = Extent(here.segment, here.offset)
+            if mark is not None and here.place == mark.place:
+                self.meet_mark(mark, here)
+        return here.offset
 
     def frame(self, handle: int, size: int) -> Frame:
         """The frame at `here`, checked. Raises _BrokenError."""
@@ -303,19 +324,8 @@ class _Walk:
     def next_frame(self, handle: int, start: int, size: int, *, settled: bool = False) -> Frame | None:
         """The next frame (the next settled one) of this segment whose header checks and says that it stands
         where it does."""
-        magic = np.frombuffer(FRAME_MAGIC, "<u4")[0]
-        for base in range(start, size, _WINDOW):
-            block = read(self.files, handle, min(_WINDOW, size - base), base)
-            rows = block[: len(block) // RECORD_BYTES * RECORD_BYTES].reshape(-1, RECORD_BYTES)
-            words = rows.view("<u4")
-            for row in np.flatnonzero((words[:, 0] == magic) & (words[:, 14] == self.here.segment)):
-                frame = decode_frame(self.survey.store_id, rows[row].tobytes())
-                place = (self.here.segment, base + int(row) * RECORD_BYTES)
-                if frame is None or (frame.segment, frame.offset) != place:
-                    continue
-                if frame.settled or not settled:
-                    return frame
-        return None
+        store_id, segment = self.survey.store_id, self.here.segment
+        return find_frame(self.files, handle, store_id, segment, start, size, settled=settled)
 
     # -- bookkeeping --
 
@@ -338,8 +348,7 @@ class _Walk:
 
     def zeros(self, handle: int, size: int) -> bool:
         """Are there only zeros from here to the end of the segment?"""
-        starts = range(self.here.offset, size, _WINDOW)
-        return not any(read(self.files, handle, min(_WINDOW, size - at), at).any() for at in starts)
+        return only_zeros(self.files, handle, self.here.offset, size)
 
     def behind_mark(self) -> bool:
         mark = self.survey.mark.at
@@ -383,17 +392,7 @@ class _Walk:
             self.error(MARK_NAME, 0, "the mark does not stand between two frames")
         if mark is not None:
             self.settle_lost(mark.ordinal)
-            result.findings += [
-                Finding(
-                    MARK_NAME, slot * 4096, mark.ordinal, None,
-                    "one of the two marks does not check; the other is used, no event is affected", "note",
-                )
-                for slot in result.mark.bad_slots
-            ]  # fmt: skip
-        for tear in result.tears:
-            note = f"torn tail of {tear.size} bytes behind the mark; no acknowledged event is lost"
-            name = segment_name(tear.number)
-            result.findings.append(Finding(name, tear.offset, end.ordinal, None, note, "note"))
+        result.findings += notes(result)
         if result.session is not None:
             result.session.directory = Directory(result.instruments.values())
         return result

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from trident_core.contracts import Finding
 from trident_core.errors import DamagedStoreError
@@ -15,10 +16,14 @@ from trident_store.tables import Table, finding_of
 
 
 class TableCache:
-    """Open tables, so that what was checked once is not checked again. `make` is the class of a table."""
+    """Open tables, so that what was checked once is not checked again. `make` is the class of a table, `walk`
+    makes a `logscan.Walker` of (files, handle, segment, its bytes, store id)."""
 
-    def __init__(self, files: FileSystem, folder: Path, make: type[Table] = Table) -> None:
-        self._files, self._folder, self._make = files, folder, make
+    def __init__(
+        self, files: FileSystem, folder: Path, make: type[Table] = Table,
+        walk: Callable[..., Any] | None = None,
+    ) -> None:  # fmt: skip
+        self._files, self._folder, self._make, self.walk = files, folder, make, walk
         self._open: dict[tuple[bytes, Entry], Table] = {}
 
     def open(self, store_id: bytes, entry: Entry) -> Table:

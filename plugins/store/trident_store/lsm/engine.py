@@ -21,6 +21,7 @@ from trident_store.lsm.layout import Shape
 from trident_store.lsm.maintenance import Home, Maintenance, Settings
 from trident_store.lsm.snapshot import LsmSnapshot
 from trident_store.lsm.table_reader import LsmTable
+from trident_store.lsm.walk import Walker
 from trident_store.lsm.warm import exercise
 from trident_store.reference import SEGMENT_BYTES, ReferenceStore
 from trident_store.tables import Table
@@ -44,6 +45,7 @@ class LsmStore(ReferenceStore):
     """
 
     _table = LsmTable
+    _walk = Walker
     _snapshot = LsmSnapshot
     crash_options = staticmethod(crashoptions.lsm)
     _ahead_bytes = 4 << 20  # zeros written ahead of the log while syncs come often

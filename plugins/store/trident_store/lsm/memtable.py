@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trident_core.dtypes import EVENT, Events
+from trident_core.errors import StoreError
 from trident_core.session import Instrument
 from trident_store.filesystem import FileSystem, OpenFile, read
 from trident_store.format import (
@@ -20,9 +21,11 @@ from trident_store.format import (
     Position,
     decode_instruments,
     decode_position,
+    segment_name,
 )
 from trident_store.found import Extent
 from trident_store.logfiles import LogPart
+from trident_store.lsm.walk import Walker
 
 
 class Memtable(NamedTuple):
@@ -38,12 +41,26 @@ def load(log: LogPart) -> Memtable:
     words = events.view(np.uint64).reshape(-1, 8)
     instruments: list[Instrument] = []
     done = 0
-    for frame, file in log.frames():
-        if frame.kind == FrameKind.EVENTS:
-            words[done : done + frame.count] = log.payload(frame, file).view(np.uint64).reshape(-1, 8)
-            done += frame.count
-        elif frame.kind == FrameKind.DIRECTORY:
-            instruments += decode_instruments(log.payload(frame, file).tobytes())
+    here = log.start
+    for extent, file in log.segments:
+        here = here._replace(segment=extent.number, offset=RECORD_BYTES)
+        walker = Walker(log.files, file.handle, extent.number, extent.end, log.store_id)
+        while here.offset < extent.end:
+            try:
+                here = walker.pass_over(here, 0, words, done)
+            except OSError as error:
+                raise StoreError(f"cannot read {segment_name(extent.number)}: {error.strerror}") from error
+            done = here.ordinal - log.start.ordinal
+            if here.offset >= extent.end:
+                break
+            frame = log.header(file, here)  # of another kind, or one that does not check
+            payload = log.payload(frame, file)
+            if frame.kind == FrameKind.EVENTS:
+                words[done : done + frame.count] = payload.view(np.uint64).reshape(-1, 8)
+                done += frame.count
+            elif frame.kind == FrameKind.DIRECTORY:
+                instruments += decode_instruments(payload.tobytes())
+            here = frame.after()
     return Memtable(events, instruments)
 
 

@@ -13,6 +13,7 @@ from trident_core.errors import StoreError
 from trident_store.filesystem import FileSystem
 from trident_store.format import MARK_NAME, FrameKind
 from trident_store.found import Survey
+from trident_store.lsm.walk import Walker
 from trident_store.survey import survey
 from trident_store.tableset import TableCache
 from trident_store.tools.counting import Advance, CountingFiles, size_of
@@ -37,7 +38,7 @@ def verify(files: FileSystem, folder: Path, advance: Advance) -> Verification:
             f"there is no store at {folder}: {error.strerror}", hint="is the path right?"
         ) from None
     counting = CountingFiles(files, total, advance)
-    found = survey(counting, folder, payloads=True, cache=TableCache(counting, folder))
+    found = survey(counting, folder, payloads=True, cache=TableCache(counting, folder, walk=Walker))
     findings = list(found.findings)
     counting.grow(sum(table.entry.nbytes for table in found.tables))
     checked = {"bytes": found.bytes, "tables": 0, "blocks": 0, "order references": 0, "segments": 0}
