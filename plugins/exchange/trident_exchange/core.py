@@ -17,6 +17,7 @@ from trident_core.contracts.matching import Matcher, Op, OrderFlag
 from trident_core.dtypes import Events
 from trident_core.errors import StoreError
 from trident_core.orders import COMMAND, REPORT
+from trident_core.publication import events_of
 from trident_exchange import entering, replacing
 from trident_exchange.answering import Answers, rejected, rows_of, tag_of
 from trident_exchange.config import Config
@@ -26,7 +27,6 @@ from trident_exchange.ouch import messages as m
 from trident_exchange.ouch.codec import decode_inbound, encode
 from trident_exchange.ouch.codes import MARKET_PRICE, QUANTITY_LIMIT, Cancel, Reject, Tif
 from trident_exchange.ouch.options import Tag, option
-from trident_exchange.publishing import events_of
 
 _ROOM: Final = 1 << 15
 _NS: Final = 1_000_000_000
