@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
 import shlex
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -16,82 +18,156 @@ import pytest
 from rich.console import Console
 
 from trident_conformance import page
-from trident_conformance.matrix import Case, Matrix
+from trident_conformance.engines import KINDS
+from trident_conformance.matrix import Case, Matrix, by_reason
+from trident_conformance.progress import Progress
+from trident_conformance.spread import Spread, processors
 
 #: The suite is run by its own rules, whatever project the current folder belongs to.
 _FIXED: Final = [
     "-o", "addopts=", "-p", "trident_conformance.plugin", "-p", "no:cacheprovider", "--import-mode=importlib",
 ]  # fmt: skip
+_SUITES: Final = ["--pyargs", "trident_conformance"]
 #: Failures that are shown whole; of the others the id is told.
 SHOWN: Final = 5
+#: Reasons of skipped cases that are told.
+REASONS: Final = 12
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the suites; print the matrix and the first failures, or with --json the same as JSON, and pytest's
-    report on standard error. `--report PATH` writes an HTML page, too. Other arguments go to pytest.
+    """Run the suites; print the matrix and the first failures, or with --json the same as JSON, and what goes
+    on meanwhile on standard error. `--report PATH` writes an HTML page, too; `--jobs N` sets how many
+    processes share the work. Other arguments go to pytest; the suites then run in this process.
 
-    Returns pytest's exit status (0: all passed), 1 when no engine was tested.
+    Returns pytest's exit status (0: all passed), 1 when no engine was tested. Raises pytest.UsageError.
     """
-    given = list(arguments)
-    as_json = "--json" in given
-    report = _taken(given, "--report")
-    matrix = Matrix()
-    quiet = [] if any(a.startswith(("-v", "-q", "--verbose", "--quiet")) for a in given) else ["-q"]
-    style = [] if any(a.startswith("--tb") for a in given) else ["--tb=no"]
-    words = [*_FIXED, *quiet, *style, *(a for a in given if a != "--json"), "--pyargs", "trident_conformance"]
+    given, others = _options().parse_known_args(list(arguments))
+    if others and (given.jobs or 1) > 1:
+        raise pytest.UsageError(f"--jobs does not go with options of pytest: {' '.join(others)}")
+    words = _suite_options(given)
+    began = time.monotonic()
     # hypothesis keeps notes in the current folder; a stranger's folder is left as it was.
-    scratch = tempfile.TemporaryDirectory(prefix="trident-conformance-")
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", scratch.name)
-    with scratch, contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
-        status = int(pytest.main(words, plugins=[matrix]))
+    with tempfile.TemporaryDirectory(prefix="trident-conformance-") as scratch:
+        os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", scratch)
+        if others or given.case or given.tb not in (None, "no") or given.jobs == 1:
+            processes = 1
+            status, matrix = _here(words, others, given.tb, quietly=given.json)
+        else:
+            processes = given.jobs or (1 if given.keyword else processors())
+            status, matrix = _spread(words, processes, quietly=given.json)
     if status == 0 and not matrix.cases:
         status = 1
-    if report and matrix.cases:
-        page.write(Path(report), matrix, command=shlex.join(["trident", "conform", *arguments]))
-    if as_json:
-        failures = [_told(case) for case in matrix.failed()]
-        print(json.dumps({"ok": status == 0, "engines": matrix.to_json(), "failures": failures}, indent=1))
+    command = shlex.join(["trident", "conform", *arguments])
+    if given.report and matrix.cases:
+        page.write(Path(given.report), matrix, command=command, seconds=time.monotonic() - began)
+    if given.json:
+        _print_json(matrix, status, time.monotonic() - began)
     else:
-        _print(matrix, report)
+        _print(matrix, given.report, time.monotonic() - began, processes)
     return status
 
 
-def _taken(words: list[str], option: str) -> str | None:
-    """The value of an option, which is taken out of `words`. Raises pytest.UsageError without one."""
-    for i, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        if name == option:
-            if not equals and i + 1 == len(words):
-                raise pytest.UsageError(f"{option} needs the path of a file")
-            taken = value if equals else words[i + 1]
-            del words[i : i + (1 if equals else 2)]
-            return taken
-    return None
+def _options() -> argparse.ArgumentParser:
+    """The options that are the suite's, with or without a value; what it does not know is pytest's."""
+    parser = argparse.ArgumentParser(prog="trident conform", allow_abbrev=False, add_help=False)
+    for name in (*map(str, KINDS), "examples", "contract", "known-failures", "report", "tb"):
+        parser.add_argument(f"--{name}")
+    for name in ("case", "sample"):
+        parser.add_argument(f"--{name}", action="append", default=[])
+    for name in ("pairs", "quick", "json"):
+        parser.add_argument(f"--{name}", action="store_true")
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("-k", dest="keyword")
+    return parser
+
+
+def _suite_options(given: argparse.Namespace) -> list[str]:
+    """What the pytest plugin is told."""
+    words = [f"--{name}" for name in ("pairs", "quick") if getattr(given, name)]
+    for name in (*map(str, KINDS), "examples", "contract", "known-failures"):
+        value = getattr(given, name.replace("-", "_"))
+        words += [] if value is None else [f"--{name}={value}"]
+    words += [f"--{name}={one}" for name in ("case", "sample") for one in getattr(given, name)]
+    return words + (["-k", given.keyword] if given.keyword is not None else [])
+
+
+def _here(
+    words: Sequence[str], others: Sequence[str], tb: str | None, *, quietly: bool
+) -> tuple[int, Matrix]:
+    """In this process, with pytest's own report of what goes on. The failures' ids are told at the end."""
+    matrix = Matrix()
+    usual = [] if any(word.startswith(("-v", "-q", "--verbose", "--quiet")) for word in others) else ["-q"]
+    usual += [] if any(word.startswith("-r") for word in others) else ["-rN"]
+    line = [*_FIXED, *usual, f"--tb={tb or 'no'}", *words, *others, *_SUITES]
+    with contextlib.redirect_stdout(sys.stderr) if quietly else contextlib.nullcontext():
+        return int(pytest.main(line, plugins=[matrix])), matrix
+
+
+def _spread(words: Sequence[str], jobs: int, *, quietly: bool) -> tuple[int, Matrix]:
+    """In `jobs` processes."""
+    with Progress(Console(stderr=quietly, highlight=False)) as progress:
+        spread = Spread([*_FIXED, "-q", "--tb=no", *words, *_SUITES], jobs, progress.told)
+        try:
+            spread.run()
+        except KeyboardInterrupt:
+            return int(pytest.ExitCode.INTERRUPTED), spread.matrix
+    if spread.output:
+        print(spread.output, file=sys.stderr)
+    return spread.status, spread.matrix
+
+
+def _print_json(matrix: Matrix, status: int, seconds: float) -> None:
+    failures = [_told(case) for case in matrix.failed()]
+    answer = {
+        "ok": status == 0, "seconds": round(seconds, 1), "engines": matrix.to_json(), "failures": failures,
+    }  # fmt: skip
+    print(json.dumps(answer, indent=1))
 
 
 def _told(case: Case) -> dict[str, object]:
     return {"id": case.id, "rules": case.rules, "reason": case.reason, **case.evidence}
 
 
-def _print(matrix: Matrix, report: str | None) -> None:
+def _print(matrix: Matrix, report: str | None, seconds: float, processes: int) -> None:
     out = Console(highlight=False)
     failed = matrix.failed()
     for case in failed[:SHOWN]:
-        held = f" ({case.held()})" if case.rules else ""
-        out.print(f"\n[bold red]failed[/] {_plain(case.id)}{held}", soft_wrap=True)
-        out.print(case.reason, markup=False, soft_wrap=True)
-        for title, text in case.evidence.items():
-            out.print(f"\n[bold]{_plain(title)}[/]", soft_wrap=True)
-            out.print(text, markup=False, soft_wrap=True)
+        _print_failure(out, case)
     if len(failed) > SHOWN:
         out.print(f"\nand {len(failed) - SHOWN} more failures:")
         for case in failed[SHOWN:]:
             out.print(f"  {case.id}", markup=False, soft_wrap=True)
-    if matrix.cases:
-        out.print()
-        out.print(matrix.table())
-    if report and matrix.cases:
+    if not matrix.cases:
+        return
+    out.print()
+    out.print(matrix.table())
+    _print_skips(out, matrix)
+    ended = sum(bool(case.outcome) for case in matrix.cases.values())
+    verdict = f"[red]{len(failed)} failed[/]" if failed else "[green]none failed[/]"
+    shared = f" in {processes} processes" if processes > 1 else ""
+    out.print(f"{ended:,} cases, {verdict}, {seconds:.0f} s{shared}")
+    if ended < len(matrix.cases):
+        out.print(f"[red]{len(matrix.cases) - ended:,} cases were not run[/]")
+    if report:
         out.print(f"report: {report}", markup=False)
+
+
+def _print_failure(out: Console, case: Case) -> None:
+    held = f" ({case.held()})" if case.rules else ""
+    out.print(f"\n[bold red]failed[/] {_plain(case.id)}{held}", soft_wrap=True)
+    out.print(case.reason, markup=False, soft_wrap=True)
+    for title, text in case.evidence.items():
+        out.print(f"\n[bold]{_plain(title)}[/]", soft_wrap=True)
+        out.print(text, markup=False, soft_wrap=True)
+
+
+def _print_skips(out: Console, matrix: Matrix) -> None:
+    """Why cases were skipped, the commonest reasons first."""
+    reasons = by_reason(case for case in matrix.cases.values() if case.outcome == "skipped")
+    for reason, cases in list(reasons.items())[:REASONS]:
+        out.print(f"skipped {len(cases):,}: {reason}", markup=False, soft_wrap=True)
+    if len(reasons) > REASONS:
+        out.print(f"and {len(reasons) - REASONS} more reasons (--report has them all)")
 
 
 def _plain(text: str) -> str:

@@ -92,12 +92,14 @@ def append_outcome(engine: Engine, folder: Path, events: Events) -> str:
     return "exact"
 
 
-def damages(files: dict[str, bytes], seed: int, per_file: int) -> Iterator[tuple[str, str, bytes | None]]:
+def damages(
+    files: dict[str, bytes], seed: int, per_file: int, least: int = 8
+) -> Iterator[tuple[str, str, bytes | None]]:
     """(what was done, file, its new bytes or None when it is gone): flips, cuts, zeros, garbage, loss.
 
-    Of a store with more than three files, fewer places in each."""
+    Of a store with more than three files, fewer places in each, but `least`."""
     pick = random.Random(seed)
-    per_file = per_file if len(files) <= 3 else max(per_file // len(files), 8)
+    per_file = per_file if len(files) <= 3 else max(per_file // len(files), least)
     for name, data in files.items():
         for i, at in enumerate(places(len(data), per_file, pick)):
             flipped = bytearray(data)

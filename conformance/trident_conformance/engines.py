@@ -95,15 +95,18 @@ def _spec_of_factory(kind: Kind, name: str) -> EngineSpec:
     return EngineSpec(kind, factory, factory, summary, capabilities=declared, protocols=protocols)
 
 
-def lines_of(engines: dict[Kind, list[Engine]], *, pairs: bool = False) -> list[dict[Kind, Engine]]:
+def lines_of(
+    engines: dict[Kind, list[Engine]], *, pairs: bool = False, places: Iterable[Kind] = LINE
+) -> list[dict[Kind, Engine]]:
     """Each engine of `engines` in one line with references in the other places, without repetitions; with
-    `pairs` also every two engines of different kinds."""
+    `pairs` also every two engines of different kinds. Only the `places` that a test uses vary."""
     law = {kind: reference(kind) for kind in LINE}
-    ways: list[dict[Kind, Engine]] = [{kind: engine} for kind in LINE for engine in engines[kind]]
+    varied = [kind for kind in LINE if kind in places]
+    ways: list[dict[Kind, Engine]] = [{kind: engine} for kind in varied for engine in engines[kind]]
     if pairs:
         ways += [
             {one: first, other: second}
-            for one, other in combinations(LINE, 2)
+            for one, other in combinations(varied, 2)
             for first in engines[one]
             for second in engines[other]
         ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from rich.table import Table
 
 from trident_conformance import evidence
 from trident_conformance.engines import Engine, engines_of
+from trident_core.contracts import Kind
 
 SUITES: Final = ("feed", "parser", "book", "store", "query", "sequence", "pipeline")
 #: The capability of tests that every engine of a kind must pass.
@@ -32,6 +34,8 @@ class Case:
     seconds: float = 0.0
     reason: str = ""
     evidence: dict[str, str] = field(default_factory=dict)
+    #: The command that runs it alone.
+    again: str = ""
 
     def held(self) -> str:
         """The rules it holds, in few words."""
@@ -62,7 +66,7 @@ class Cell:
         parts += [f"[red]{self.failed} failed[/]" if self.failed else ""]
         parts += [f"[yellow]{self.known} known failures[/]" if self.known else ""]
         parts += [f"[yellow]{self.skipped} skipped[/]" if self.skipped else ""]
-        return ", ".join(filter(None, parts)) + f" [dim]{self.seconds:.1f} s[/]"
+        return ", ".join(filter(None, parts)) + f" [dim]{self.seconds:.1f}\N{NO-BREAK SPACE}s[/]"
 
 
 def rules(text: str) -> list[str]:
@@ -75,6 +79,18 @@ def rules(text: str) -> list[str]:
             first = last + 1 if how == " to " else int(number)
             last = int(number)
             found += [f"{match[1]}-{n}" for n in range(first, last + 1)]
+    return found
+
+
+def cells_of(cases: Iterable[Case]) -> dict[tuple[str, str], tuple[dict[str, Cell], dict[str, Cell]]]:
+    """(kind, engine) -> its cells by suite, and those of its own suite by capability, of cases that ended."""
+    found: dict[tuple[str, str], tuple[dict[str, Cell], dict[str, Cell]]] = {}
+    for case in cases:
+        for engine in case.engines if case.outcome else ():
+            suites, abilities = found.setdefault(engine, ({}, {}))
+            suites.setdefault(case.suite, Cell()).add(case)
+            if case.suite == engine[0]:
+                abilities.setdefault(case.capability, Cell()).add(case)
     return found
 
 
@@ -115,15 +131,7 @@ class Matrix:
 
     def cells(self) -> Iterator[tuple[str, str, dict[str, Cell], dict[str, Cell]]]:
         """kind, engine, its cells by suite, and those of its own suite by capability (CORE: of all)."""
-        found: dict[tuple[str, str], tuple[dict[str, Cell], dict[str, Cell]]] = {}
-        for case in self.cases.values():
-            if not case.outcome:
-                continue
-            for engine in case.engines:
-                suites, abilities = found.setdefault(engine, ({}, {}))
-                suites.setdefault(case.suite, Cell()).add(case)
-                if case.suite == engine[0]:
-                    abilities.setdefault(case.capability, Cell()).add(case)
+        found = cells_of(self.cases.values())
         for kind, name in sorted(found, key=lambda engine: (SUITES.index(engine[0]), engine[1])):
             yield kind, name, *found[kind, name]
 
@@ -167,7 +175,30 @@ def _case(item: pytest.Item, engines: Sequence[Engine], suite: str) -> Case:
         suite=suite,
         capability=str(marker.args[0]) if marker else CORE,
         rules=named,
+        again=again(item),
     )
+
+
+def again(item: pytest.Item) -> str:
+    """The command that runs one case alone."""
+    engines = engines_of(item)
+    options = " ".join(f"--{engine.kind} {_option(engine)}" for engine in engines)
+    if any(engine.kind is Kind.FEED for engine in engines):
+        options += "".join(f" --sample {shlex.quote(path)}" for path in item.config.getoption("sample"))
+    return f"trident conform {options} --case {shlex.quote(short(item.nodeid))} --tb=long"
+
+
+def _option(engine: Engine) -> str:
+    """The engine as an option names it."""
+    return "+".join([engine.name, *sorted(engine.spec.capabilities)]) if ":" in engine.name else engine.name
+
+
+def by_reason(cases: Iterable[Case]) -> dict[str, list[Case]]:
+    """Cases by their reason, which many share; the reasons of most first."""
+    found: dict[str, list[Case]] = {}
+    for case in cases:
+        found.setdefault(case.reason, []).append(case)
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
 
 def short(nodeid: str) -> str:
@@ -181,10 +212,10 @@ def _skip_reason(report: pytest.TestReport) -> str:
     return text.removeprefix("Skipped: ")
 
 
-def add_evidence(report: pytest.TestReport, error: BaseException | None, again: str) -> None:
+def add_evidence(report: pytest.TestReport, error: BaseException | None, command: str) -> None:
     """Put the input, both outputs and the command that runs the case again into the report of a failure."""
     if given := evidence.inputs():
         report.sections.append(("input", given))
     if isinstance(error, evidence.DifferenceError):
         report.sections.append((error.what, evidence.side_by_side(error.found, error.expected)))
-    report.sections.append(("again", again))
+    report.sections.append(("again", command))

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from trident_conformance.matrix import CORE, SUITES, Case, Cell, Matrix
+from trident_conformance.matrix import CORE, SUITES, Case, Cell, Matrix, by_reason
 from trident_core import __version__
 from trident_core.contracts import CONTRACT_VERSIONS
 
@@ -26,14 +26,14 @@ summary { cursor: pointer; overflow-wrap: anywhere }
 """
 
 
-def write(path: Path, matrix: Matrix, *, command: str) -> None:
+def write(path: Path, matrix: Matrix, *, command: str, seconds: float) -> None:
     """Write the page to `path`, whole or not at all."""
     part = path.with_name(path.name + ".part")
-    part.write_text(render(matrix, command=command), encoding="utf-8")
+    part.write_text(render(matrix, command=command, seconds=seconds), encoding="utf-8")
     part.replace(path)
 
 
-def render(matrix: Matrix, *, command: str) -> str:
+def render(matrix: Matrix, *, command: str, seconds: float) -> str:
     failed = matrix.failed()
     ran = [case for case in matrix.cases.values() if case.outcome in ("passed", "failed", "known")]
     verdict = (
@@ -48,8 +48,9 @@ def render(matrix: Matrix, *, command: str) -> str:
             '<!doctype html><html lang="en"><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width"><title>Trident conformance</title>',
             f"<style>{_STYLE}</style><h1>Conformance: {verdict}</h1>",
-            f"<p><code>{escape(command)}</code><br><small>{made}, trident-core {__version__}, Python "
-            f"{platform.python_version()}, {escape(platform.machine())}; contracts: {contracts}</small></p>",
+            f"<p><code>{escape(command)}</code><br><small>{made}, {seconds:.0f} s, trident-core "
+            f"{__version__}, Python {platform.python_version()}, {escape(platform.machine())}; "
+            f"contracts: {contracts}</small></p>",
             "<h2>Engines and suites</h2>",
             *_suites(matrix),
             "<h2>Capabilities</h2>",
@@ -111,13 +112,10 @@ def _failure(case: Case) -> str:
 
 def _reasons(cases: list[Case]) -> list[str]:
     """Cases by their reason, which many share."""
-    by_reason: dict[str, list[str]] = {}
-    for case in cases:
-        by_reason.setdefault(case.reason, []).append(case.id)
     return [
-        f"<details><summary>{len(ids)} × {escape(reason)}</summary>"
-        f"<pre>{escape(chr(10).join(ids))}</pre></details>"
-        for reason, ids in by_reason.items()
+        f"<details><summary>{len(some)} × {escape(reason)}</summary>"
+        f"<pre>{escape(chr(10).join(case.id for case in some))}</pre></details>"
+        for reason, some in by_reason(cases).items()
     ]
 
 

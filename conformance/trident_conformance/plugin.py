@@ -8,7 +8,6 @@ options, and parametrises tests that ask for `parser_engine`, `book_engine`, `st
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +15,8 @@ from typing import Any, Final
 import pytest
 
 from trident_conformance import evidence, known, sources
-from trident_conformance.engines import KINDS, Engine, engines_of, lines_of, select
-from trident_conformance.matrix import add_evidence, short
+from trident_conformance.engines import KINDS, LINE, Engine, engines_of, lines_of, select
+from trident_conformance.matrix import add_evidence, again, short
 from trident_core.contracts import CONTRACT_VERSIONS, Kind
 from trident_core.errors import TridentError
 
@@ -82,6 +81,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs_capability(name): skip engines that do not declare it")
+    config.addinivalue_line("markers", "places(kind, …): the places of the line that this test uses")
     config.addinivalue_line("markers", "since(version): a rule that this minor version brought")
     _contract(config)
     _samples(config)
@@ -146,7 +146,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             engines = _selected(metafunc.config)[kind]
             metafunc.parametrize(f"{kind}_engine", engines, ids=[engine.label for engine in engines])
     if "line_engines" in metafunc.fixturenames:
-        lines = lines_of(_selected(metafunc.config), pairs=metafunc.config.getoption("pairs"))
+        marker = metafunc.definition.get_closest_marker("places")
+        places = [Kind(name) for name in marker.args] if marker else LINE
+        lines = lines_of(_selected(metafunc.config), pairs=metafunc.config.getoption("pairs"), places=places)
         ids = ["-".join(engine.label for engine in line.values()) for line in lines]
         metafunc.parametrize("line_engines", lines, ids=ids)
 
@@ -191,19 +193,9 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    engines = engines_of(item)
-    if report.failed and engines and call.excinfo:
-        options = " ".join(f"--{engine.kind} {_option(engine)}" for engine in engines)
-        if any(engine.kind is Kind.FEED for engine in engines):
-            options += "".join(f" --sample {shlex.quote(path)}" for path in item.config.getoption("sample"))
-        again = f"trident conform {options} --case {shlex.quote(short(item.nodeid))} --tb=long"
-        add_evidence(report, call.excinfo.value, again)
+    if report.failed and engines_of(item) and call.excinfo:
+        add_evidence(report, call.excinfo.value, again(item))
     return report
-
-
-def _option(engine: Engine) -> str:
-    """The engine as an option names it."""
-    return "+".join([engine.name, *sorted(engine.spec.capabilities)]) if ":" in engine.name else engine.name
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -41,13 +41,14 @@ def _input(path: Path, data: bytes) -> Input:
     return Input(path, parsed, applied)
 
 
-@pytest.fixture(scope="module")
-def by_chance(tmp_path_factory: pytest.TempPathFactory) -> Input:
+@pytest.fixture(scope="session")
+def by_chance(tmp_path_factory: pytest.TempPathFactory, quick: bool) -> Input:
     """A day with faults of every kind."""
-    return _input(tmp_path_factory.mktemp("day") / "day.itch", streams.day_bytes(21, 3_000))
+    data = streams.day_bytes(21, 1_200 if quick else 3_000)
+    return _input(tmp_path_factory.mktemp("day") / "day.itch", data)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def simulated(tmp_path_factory: pytest.TempPathFactory, quick: bool) -> Input:
     """A day of the simulator: consistent, with auctions, halts and bursts."""
     if quick:
@@ -103,9 +104,13 @@ def check_run(stats: RunStats, book: Any, day: Input) -> None:
     assert drive.counted(stats.anomalies) == {**day.parsed.anomalies, **day.applied.anomalies}
 
 
+#: Places of the line whose engines matter before anything is asked.
+RECORDING = pytest.mark.places("parser", "book", "store")
+
 SIZES = [(16_384, 65_536, 1 << 20), (333, 64, 1_000), (64, 2, 37), (1, 16, 4_096)]
 
 
+@RECORDING
 @pytest.mark.parametrize(
     ("batch", "ring", "chunk"), SIZES, ids=[f"batch-{b}-ring-{r}-chunk-{c}" for b, r, c in SIZES]
 )
@@ -129,6 +134,7 @@ def test_any_sizes(
     reader.close()
 
 
+@RECORDING
 def test_a_simulated_day(line_engines: LineEngines, simulated: Input, tmp_path: Path) -> None:
     store = create(line_engines, tmp_path / "s")
     stats, book = run(line_engines, simulated, store, LineOptions(batch=4_096), 1 << 16)
@@ -138,6 +144,7 @@ def test_a_simulated_day(line_engines: LineEngines, simulated: Input, tmp_path: 
     store.close()
 
 
+@RECORDING
 def test_any_resume_point(line_engines: LineEngines, by_chance: Input, tmp_path: Path) -> None:
     """A run that ended early is gone on with from what the store has: the same events in the end."""
     store = create(line_engines, tmp_path / "s")
@@ -164,6 +171,7 @@ QUESTIONS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.places("store", "query")
 @pytest.mark.parametrize(
     "question", QUESTIONS, ids=["-".join(q) for q in QUESTIONS[:2]] + [str(i) for i in range(2, 6)]
 )

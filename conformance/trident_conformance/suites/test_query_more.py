@@ -108,14 +108,15 @@ class TestSets:
                 query_engine.make().compile_set(wrong)
 
 
-def test_refusals_have_reasons(query_engine: Engine) -> None:
+def test_refusals_have_reasons(query_engine: Engine, quick: bool) -> None:
     """QUERY-28: a pattern of the dialect is answered rightly, or refused with a reason and an explanation."""
     column = np.array([b"a" * 61, b"b" * 61, b"a"])
-    for pattern, wanted in (
+    hard = [
         ("[ab]*a[ab]{60}", [True, False, False]),
         ("(?:a?){200}b{61}", [False, True, False]),
-        ("(?:a{1000}){9}|^a$", [False, False, True]),
-    ):
+        ("(?:a{1000}){9}|^a$", [False, False, True]),  # engines may try for seconds before they refuse it
+    ]
+    for pattern, wanted in hard[: 2 if quick else 3]:
         try:
             found = query_engine.make().compile(pattern).match(column).tolist()
         except PatternError as error:

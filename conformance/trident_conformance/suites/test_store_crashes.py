@@ -112,15 +112,16 @@ class TestDamage:
         data, or it is said."""
         folder = filled(store_engine, tmp_path / "s")
         outcomes = {"exact": 0, "refused": 0}
-        self._try_all(folder, tmp_path / "copy", 16 if quick else 20, outcomes, self._reader(store_engine))
+        judge = self._reader(store_engine)
+        self._try_all(folder, tmp_path / "copy", (16, 4) if quick else (20, 8), outcomes, judge)
         assert outcomes["refused"], "no damage was noticed at all"
 
-    def test_recovery_never_cuts_in_silence(self, store_engine: Engine, tmp_path: Path) -> None:
+    def test_recovery_never_cuts_in_silence(self, store_engine: Engine, tmp_path: Path, quick: bool) -> None:
         """STORE-21: the same, opened for appending: all is there, or it is refused and not changed."""
         folder = filled(store_engine, tmp_path / "s")
         outcomes = {"exact": 0, "refused": 0}
         self._try_all(
-            folder, tmp_path / "copy", 10, outcomes,
+            folder, tmp_path / "copy", (10, 4) if quick else (10, 8), outcomes,
             lambda copy: damage.append_outcome(store_engine, copy, EVENTS),
         )  # fmt: skip
         assert outcomes["refused"], "no damage was noticed at all"
@@ -129,9 +130,14 @@ class TestDamage:
         return lambda copy: damage.read_outcome(engine, copy, EVENTS, streams.session())
 
     def _try_all(
-        self, folder: Path, copy: Path, per_file: int, outcomes: dict[str, int], judge: Callable[[Path], str]
+        self,
+        folder: Path,
+        copy: Path,
+        per_file: tuple[int, int],
+        outcomes: dict[str, int],
+        judge: Callable[[Path], str],
     ) -> None:
-        for what, name, data in damage.damages(damage.files_of(folder), 3, per_file):
+        for what, name, data in damage.damages(damage.files_of(folder), 3, *per_file):
             try:
                 outcomes[judge(damage.damaged_copy(folder, copy, name, data))] += 1
             except AssertionError as error:
