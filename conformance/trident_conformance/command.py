@@ -24,10 +24,10 @@ from trident_conformance.progress import Progress
 from trident_conformance.spread import Spread, processors
 
 #: The suite is run by its own rules, whatever project the current folder belongs to.
-_FIXED: Final = [
+FIXED: Final = [
     "-o", "addopts=", "-p", "trident_conformance.plugin", "-p", "no:cacheprovider", "--import-mode=importlib",
 ]  # fmt: skip
-_SUITES: Final = ["--pyargs", "trident_conformance"]
+SUITES: Final = ["--pyargs", "trident_conformance"]
 #: Failures that are shown whole; of the others the id is told.
 SHOWN: Final = 5
 #: Reasons of skipped cases that are told.
@@ -39,21 +39,22 @@ def run(arguments: Sequence[str]) -> int:
     on meanwhile on standard error. `--report PATH` writes an HTML page, too; `--jobs N` sets how many
     processes share the work. Other arguments go to pytest; the suites then run in this process.
 
-    Returns pytest's exit status (0: all passed), 1 when no engine was tested. Raises pytest.UsageError.
+    Returns pytest's exit status (0: all passed), 1 when no engine was tested.
     """
     given, others = _options().parse_known_args(list(arguments))
     if others and (given.jobs or 1) > 1:
-        raise pytest.UsageError(f"--jobs does not go with options of pytest: {' '.join(others)}")
+        print(f"ERROR: --jobs does not go with options of pytest: {' '.join(others)}", file=sys.stderr)
+        return int(pytest.ExitCode.USAGE_ERROR)
     words = _suite_options(given)
     began = time.monotonic()
     # hypothesis keeps notes in the current folder; a stranger's folder is left as it was.
     with tempfile.TemporaryDirectory(prefix="trident-conformance-") as scratch:
         os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", scratch)
-        if others or given.case or given.tb not in (None, "no") or given.jobs == 1:
-            processes = 1
+        few = others or given.case or given.keyword or given.tb not in (None, "no")
+        processes = given.jobs or (1 if few else processors())
+        if processes == 1:
             status, matrix = _here(words, others, given.tb, quietly=given.json)
         else:
-            processes = given.jobs or (1 if given.keyword else processors())
             status, matrix = _spread(words, processes, quietly=given.json)
     if status == 0 and not matrix.cases:
         status = 1
@@ -98,7 +99,7 @@ def _here(
     matrix = Matrix()
     usual = [] if any(word.startswith(("-v", "-q", "--verbose", "--quiet")) for word in others) else ["-q"]
     usual += [] if any(word.startswith("-r") for word in others) else ["-rN"]
-    line = [*_FIXED, *usual, f"--tb={tb or 'no'}", *words, *others, *_SUITES]
+    line = [*FIXED, *usual, f"--tb={tb or 'no'}", *words, *others, *SUITES]
     with contextlib.redirect_stdout(sys.stderr) if quietly else contextlib.nullcontext():
         return int(pytest.main(line, plugins=[matrix])), matrix
 
@@ -106,7 +107,7 @@ def _here(
 def _spread(words: Sequence[str], jobs: int, *, quietly: bool) -> tuple[int, Matrix]:
     """In `jobs` processes."""
     with Progress(Console(stderr=quietly, highlight=False)) as progress:
-        spread = Spread([*_FIXED, "-q", "--tb=no", *words, *_SUITES], jobs, progress.told)
+        spread = Spread([*FIXED, "-q", "--tb=no", *words, *SUITES], jobs, progress.told)
         try:
             spread.run()
         except KeyboardInterrupt:

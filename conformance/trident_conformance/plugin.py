@@ -130,6 +130,14 @@ def _names(text: str | None) -> list[str] | None:
     return [name.strip() for name in text.split(",") if name.strip()] if text else None
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The suites of kinds that were not chosen need not be read at all."""
+    if collection_path.parent != Path(__file__).parent / "suites":
+        return None
+    kind = collection_path.stem.split("_")[1] if "_" in collection_path.stem else ""
+    return True if kind in map(str, KINDS) and not _selected(config)[Kind(kind)] else None
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     shown = [
         f"{kind}={','.join(engine.name for engine in engines)}"

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -32,7 +33,9 @@ MEMORY: Final = 2 << 30
 #: Lines of what a process printed before it died that are shown.
 LAST_LINES: Final = 30
 #: The kinds whose suites take longest come first, so that no process is left alone with them at the end.
-_ORDER: Final = ("store", "query", "book", "parser", "feed")
+_ORDER: Final = ("store", "sequence", "query", "book", "parser", "feed")
+
+_PYTEST: Final = re.compile(r"/(_pytest|pluggy|pytest)/|^Extension modules|<frozen runpy>|^$")
 
 _Group = tuple[str, str]  # engines, suite file
 
@@ -73,8 +76,14 @@ class _Process:
         self.started.wait()
 
     def last_words(self) -> str:
+        """Of a process that crashed, where its threads were, pytest's own frames left out; else its last
+        lines."""
         lines = self.printed.read_text(encoding="utf-8", errors="replace").splitlines()
-        return "\n".join(lines[-LAST_LINES:])
+        crashes = [i for i, line in enumerate(lines) if "Fatal Python error" in line]
+        if not crashes:
+            return "\n".join(lines[-LAST_LINES:])
+        told = [line for line in lines[crashes[-1] :] if not _PYTEST.search(line)]
+        return "\n".join(told[:LAST_LINES])
 
 
 class Spread:
@@ -102,6 +111,7 @@ class Spread:
                     self._step(Path(folder))
             finally:
                 for process in self._processes:
+                    process.finish()
                     process.end(0.2)
         if not self.status:
             self.status = 1 if self.matrix.failed() else 0 if self._cases else 5
@@ -123,6 +133,7 @@ class Spread:
         with contextlib.suppress(ValueError):  # a line that a dying process did not finish
             for line in answers:
                 self._events.put((process, json.loads(line)))
+        answers.close()
         process.started.wait()
         self._events.put((process, None))
 
@@ -180,11 +191,14 @@ class Spread:
 
     def _ended(self, process: _Process, folder: Path) -> None:
         self._processes.remove(process)
+        process.finish()
         status = process.started.returncode
         if not process.left and status in (0, 1, 5):
             return
         if process.case is None:  # not the doing of an engine
-            self.status, self.output, self._waiting = status if status > 0 else 3, process.last_words(), {}
+            if not self.status:
+                self.status, self.output = status if status > 0 else 3, process.last_words()
+            self._waiting = {}
             for other in self._processes:
                 other.end(0.2)
             return
@@ -241,8 +255,8 @@ def _signal(number: int) -> str:
 
 
 def in_memory() -> str | None:
-    """A folder in memory, where no sync waits for a disk: the suites make thousands of small stores. None, for
-    the usual place, when TMPDIR names one, or the folder has little room or cannot do what disks can."""
+    """A folder in memory, where no sync waits for a disk: the suites make thousands of small stores. None,
+    for the usual place, when TMPDIR names one, or the folder has little room or cannot do what disks can."""
     shared, probe = Path("/dev/shm"), f"trident-probe-{os.getpid()}"
     if "TMPDIR" in os.environ or not shared.is_dir():
         return None

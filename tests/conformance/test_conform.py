@@ -12,20 +12,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trident_conformance import evidence, known, streams
+from trident_conformance import command, evidence, known, streams
 from trident_conformance.engines import KINDS, LINE, lines_of, select
+from trident_conformance.matrix import Case
+from trident_conformance.spread import Spread
 from trident_core.contracts import Kind
 from trident_core.dtypes import EVENT, Events
 
 HERE = Path(__file__).parent
+PATHS = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
 WRONG = "wrong_engines:KeepsPriority"
+BRINGS_DOWN = "wrong_engines:BringsItsProcessDown"
 
 
 def conform(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "trident_core.cli", "conform", *arguments],
         capture_output=True, text=True, cwd=folder, check=False, timeout=280,
-        env={**os.environ, "PYTHONPATH": str(HERE), "COLUMNS": "200"},
+        env={**os.environ, "PYTHONPATH": PATHS, "COLUMNS": "200"},
     )  # fmt: skip
 
 
@@ -100,14 +104,19 @@ def test_known_failures(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
     (engine,) = json.loads(done.stdout)["engines"]
     assert (engine["suites"]["book"]["known"], engine["suites"]["book"]["failed"]) == (3, 0)
-    path.write_text("test_book.py::TestVectors::*vector=no-such-vector]  # gone\n")
-    done = conform(tmp_path, *options)
-    assert (done.returncode, "no case is called so: line 1" in done.stderr) == (2, True)
-    path.write_text("test_book.py::TestVectors::*\n")
-    assert "no reason" in conform(tmp_path, *options).stderr
     path.write_text("test_book.py::TestVectors::*  # one that is mended passes: an error\n")
     done = conform(tmp_path, "--book", "reference", "-k", "replace-same-price", "--known-failures", str(path))
     assert done.returncode == 5
+
+
+def test_lines_of_known_failures_that_are_no_use(tmp_path: Path) -> None:
+    path = tmp_path / "known.txt"
+    path.write_text("test_book.py::TestVectors::*vector=no-such-vector]  # gone\n")
+    with pytest.raises(pytest.UsageError, match=r"no case is called so: line 1: test_book\.py::TestVectors"):
+        known.mark([], path)
+    path.write_text("\ntest_book.py::TestVectors::*\n")
+    with pytest.raises(pytest.UsageError, match="line 2: no reason"):
+        known.read(path)
 
 
 def test_brackets_of_ids_are_meant_as_they_stand() -> None:
@@ -172,6 +181,41 @@ def test_tables_show_the_row_in_question() -> None:
     assert evidence.table(events[:0]) == "(no rows)"
     found, expected = evidence.both(events[:2], events[1:3])
     assert found.splitlines()[0].split() == expected.splitlines()[0].split() == ["ref"]
+
+
+@pytest.mark.slow
+def test_an_engine_that_brings_its_process_down_fails_those_cases_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Native code that crashes, a loop without an end: the rest of the suite runs, and it is said where."""
+    monkeypatch.setenv("PYTHONPATH", PATHS)
+    words = [*command.FIXED, "-q", "-k", "TestReadings", "--book", BRINGS_DOWN, *command.SUITES]
+    ended: list[Case] = []
+    spread = Spread(words, 1, lambda _, case: ended.append(case), limit=10)
+    spread.run()
+    assert (spread.status, spread.output) == (1, "")
+    cases = {case.id.split("::")[-1].split("[")[0]: case for case in spread.matrix.cases.values()}
+    assert len(ended) == len(cases) == 3
+    assert cases["test_levels_to_any_depth"].outcome == "passed"
+    crashed, hung = cases["test_wrong_questions"], cases["test_a_symbol_that_never_was"]
+    assert (crashed.outcome, crashed.reason) == ("failed", "its process ended by signal SIGABRT")
+    assert "in levels" in crashed.evidence["what the process said last"]
+    assert "--case" in crashed.evidence["again"]
+    assert (hung.outcome, "took longer than 10 s" in hung.reason) == ("failed", True)
+    assert "in top" in hung.evidence["what the process said last"]
+
+
+def test_several_processes_tell_what_one_tells(tmp_path: Path) -> None:
+    engines = ("--book", f"reference,{WRONG}", "-k", "replace or TestReadings", "--quick", "--json")
+    one, two = (conform(tmp_path, *engines, "--jobs", jobs) for jobs in ("1", "2"))
+    assert (one.returncode, two.returncode) == (5, 5)
+    first, second = json.loads(one.stdout), json.loads(two.stdout)
+    for answer in (first, second):
+        del answer["seconds"]
+        for engine in answer["engines"]:
+            for cell in [*engine["suites"].values(), *engine["capabilities"].values()]:
+                del cell["seconds"]
+    assert second == first
 
 
 def test_feeds_have_a_suite(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 HERE = Path(__file__).parent
+PATHS = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
 
 #: kind -> wrong engine -> a test that must reject it (part of its id).
 WRONG: dict[str, dict[str, str]] = {

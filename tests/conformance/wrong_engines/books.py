@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import os
+import time
 from typing import Any
 
 import numpy as np
@@ -153,3 +155,17 @@ class TradesByTheMessagesLocate(ReferenceBook):
         if order is not None and order.level.side.symbol.locate != row[6]:
             return self._unknown_ref(row[0], row[6])
         return super()._reduce(row)
+
+
+class BringsItsProcessDown(ReferenceBook):
+    """Dies of a negative depth, as native code does, and never comes back from a symbol it does not know."""
+
+    def levels(self, locate: int, side: Any, *n: Any) -> Levels:
+        if n and n[0] < 0:
+            os.abort()
+        return super().levels(locate, side, *n)
+
+    def top(self, locate: int) -> Tops:
+        while not self._orders:
+            time.sleep(1)
+        return super().top(locate)
