@@ -43,8 +43,9 @@ def trade_in_blocks(market: Market, order: Order, limit: int) -> Iterator[Row]:
 
 
 def try_blocks(market: Market, symbol: Symbol) -> Iterator[Row]:
-    """MATCH-61: those that rest, after whatever happened."""
-    if symbol.state == TRADING and symbol.all_or_none:
+    """MATCH-61: those that rest, after whatever happened; also when the last block between them left."""
+    bid = symbol.bids.best()
+    if symbol.state == TRADING and bid and stands_against(symbol, BUY, bid.price):
         yield from _uncross(market, symbol)
 
 

@@ -78,7 +78,7 @@ def _rest_or_cancel(market: Market, order: Order, short: Reason | None) -> Row:
 
 
 def settle(market: Market, symbol: Symbol) -> Iterator[Row]:
-    """When a command has done its work on a symbol: all-or-none orders (MATCH-61), then stops, in rounds."""
+    """When a command has done its work on a symbol: blocks (MATCH-61), then stops, in rounds."""
     yield from try_blocks(market, symbol)
     while symbol.window is not None:
         low, high = symbol.window
