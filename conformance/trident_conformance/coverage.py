@@ -1,9 +1,9 @@
 """Which case holds which rule of the contract: the page docs/contracts/coverage.md, made from both.
 
 `python -m trident_conformance.coverage DOCS [--check] [--tests FOLDER…]`: rules are the list items of
-DOCS/contracts/*.md that begin with an id in bold; cases are the vectors whose reason, and the tests whose
-docstring, or whose class's, names the id. FOLDERs hold tests of the project itself, for rules that no suite
-can ask of a stranger's engine.
+DOCS/contracts/*.md and DOCS/matching.md that begin with an id in bold; cases are the vectors whose reason,
+and the tests whose docstring, or whose class's, names the id. FOLDERs hold tests of the project itself, for
+rules that no suite can ask of a stranger's engine.
 """
 
 from __future__ import annotations
@@ -29,18 +29,24 @@ _WORDS: Final = 90
 def rules_in(docs: Path) -> dict[str, tuple[str, str]]:
     """id -> (its page, its text in one line)."""
     found: dict[str, tuple[str, str]] = {}
-    for page in sorted((docs / "contracts").glob("*.md")):
+    for page in _pages(docs):
         for name, text in _RULE.findall(page.read_text(encoding="utf-8")):
             if name in found:
                 raise SystemExit(f"{page.name}: {name} stands in {found[name][0]} already")
-            found[name] = page.name, " ".join(text.split())
+            where = page.name if page.parent.name == "contracts" else f"../{page.name}"
+            found[name] = where, " ".join(text.split())
     return found
+
+
+def _pages(docs: Path) -> list[Path]:
+    pages = sorted((docs / "contracts").glob("*.md"))
+    return [*pages, *docs.glob("matching.md")]
 
 
 def unnamed(docs: Path) -> list[str]:
     """Sentences with a `must` that belong to no rule, as page: sentence."""
     found = []
-    for page in sorted((docs / "contracts").glob("*.md")):
+    for page in _pages(docs):
         if page.name in (PAGE, "README.md", "signatures.md"):
             continue
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -105,7 +111,7 @@ def page(docs: Path, tests: Sequence[Path] = ()) -> tuple[str, list[str]]:
         if where != before:
             lines += [
                 "",
-                f"## [{where}]({where})",
+                f"## [{Path(where).name}]({where})",
                 "",
                 "| rule | in short | suite | project |",
                 "|---|---|---|---|",
@@ -120,7 +126,7 @@ def page(docs: Path, tests: Sequence[Path] = ()) -> tuple[str, list[str]]:
 
 
 def _order(item: tuple[str, tuple[str, str]]) -> tuple[str, int]:
-    return item[1][0], int(item[0].partition("-")[2])
+    return Path(item[1][0]).name, int(item[0].partition("-")[2])
 
 
 def _short(text: str) -> str:

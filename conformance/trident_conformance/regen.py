@@ -1,8 +1,8 @@
 """`python -m trident_conformance.regen [--check]`: keep the vectors, their derived fields and the manifest
 together.
 
-Without --check: lays the files out, fills in what is derived (a book's digest; the frames of a parser
-vector that has only rows), and writes MANIFEST.json. With --check: changes nothing. Both hold every
+Without --check: lays the files out, fills in what is derived (digests of books and markets; the frames of a
+parser vector that has only rows), and writes MANIFEST.json. With --check: changes nothing. Both hold every
 expectation that was made by hand against the reference engines, and fail, naming the vector, when one
 differs: an expectation is corrected by hand or not at all.
 """
@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from trident_conformance import drive, expect, sequences, vectors
+from trident_conformance import drive, expect, matching, sequences, vectors
 from trident_conformance.engines import reference
 from trident_conformance.vectors import MANIFEST, Vector, dump
-from trident_core.contracts import Kind
+from trident_core.contracts import Kind, Matcher
+from trident_core.engines import make_matcher
 from trident_core.errors import PatternError, TridentError
 from trident_core.session import Session
 
@@ -29,6 +30,7 @@ _KEYS = {
     for kind, names in {
         "parser": "frames rows events counts directory details anomalies consumed status next_seq lenient",
         "book": "events tops top_locates states effects levels orders state locates anomalies digest",
+        "matching": "market story levels live state_digest",
         "query": "pattern flags full raw yes no data limit spans position",
         "sequence": "events types ts symbols conditions where match define per within measures all_rows "
         "matches keys rows position",
@@ -68,6 +70,8 @@ def _rewrite(path: Path) -> None:
             book = reference(Kind.BOOK).make(Session())
             book.apply(vectors.to_events(vector["events"]))
             vector["digest"] = book.digest().hex()
+        if data["kind"] == "matching":
+            matching.derive(_market(vector), vector)
         if data["kind"] == "parser" and "frames" not in vector:
             vector["frames"] = [
                 _frame(letter, row) for letter, rows in vector["rows"].items() for row in rows
@@ -156,6 +160,14 @@ def _judge_book(vector: Vector) -> None:
     expect.books(book, vector.data)
 
 
+def _market(data: dict[str, Any]) -> Matcher:
+    return make_matcher(reference(Kind.BOOK).spec, Session(), matching.rules(data))
+
+
+def _judge_matching(vector: Vector) -> None:
+    matching.hold(_market(vector.data), vector.data)
+
+
 def _judge_query(vector: Vector) -> None:
     data = vector.data
     options = {name: data[name] for name in ("flags", "full", "raw") if name in data}
@@ -189,7 +201,8 @@ def _judge_sequence(vector: Vector) -> None:
 
 
 _JUDGES = {
-    "parser": _judge_parser, "book": _judge_book, "query": _judge_query, "sequence": _judge_sequence,
+    "parser": _judge_parser, "book": _judge_book, "matching": _judge_matching, "query": _judge_query,
+    "sequence": _judge_sequence,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ class Adapter:
         if event.op == "clear":
             return [{"op": Op.END_OF_DAY, "locate": self._locates[event.symbol]}]
         if order is None:
-            side = ord(event.side.name[0])  # type: ignore[union-attr]
+            side = ord(event.side.name[0])
             return [self._new(key, event, index, side, event.owner, event.order_type.name, "INVALID_ORDER")]
         named = {"id": order["id"], "owner": order["owner"]}
         if event.op == "new":
@@ -188,12 +188,12 @@ class Adapter:
     def _told_price(self, ticks: int) -> str:
         from tracebook.conformance.model import canonical_decimal
 
-        return canonical_decimal(ticks * self._tick)
+        return str(canonical_decimal(ticks * self._tick))
 
     def _told_qty(self, qty: int) -> str:
         from tracebook.conformance.model import canonical_decimal
 
-        return canonical_decimal(Decimal(qty).scaleb(-self._places), self._places)
+        return str(canonical_decimal(Decimal(qty).scaleb(-self._places), self._places))
 
     def snapshot(self) -> BookState:
         """The books as the engine shows them."""
@@ -225,7 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     from tracebook.conformance.protocol import serve_stdio
 
-    return serve_stdio(lambda config: Adapter(config, options.book))
+    return int(serve_stdio(lambda config: Adapter(config, options.book)))
 
 
 if __name__ == "__main__":
