@@ -13,11 +13,14 @@ from rich.table import Table
 
 from trident_conformance import evidence
 from trident_conformance.engines import Engine, engines_of
-from trident_core.contracts import Kind
+from trident_core.contracts import Capability, Kind
 
 SUITES: Final = ("feed", "parser", "book", "store", "query", "sequence", "pipeline")
 #: The capability of tests that every engine of a kind must pass.
 CORE: Final = ""
+#: What pytest puts before the words of a failure of ours.
+_OURS: Final = re.compile(r"^(trident_conformance\.evidence\.DifferenceError|AssertionError): ")
+LENIENT: Final = str(Capability.LENIENT)
 _RULE: Final = re.compile(r"\b([A-Z]{4,})-(\d+)((?:(?:, | to | and )(?:\1-)?\d+)*)")
 
 
@@ -118,7 +121,8 @@ class Matrix:
         if report.failed:
             case.outcome = "failed"
             crash = getattr(report.longrepr, "reprcrash", None)
-            case.reason = (str(crash.message) if crash else str(report.longrepr))[:500]
+            message = str(crash.message) if crash else str(report.longrepr)
+            case.reason = _OURS.sub("", message)[:500]
             case.evidence |= dict(report.sections)
         elif report.skipped:
             known = hasattr(report, "wasxfail")
@@ -168,12 +172,13 @@ def _case(item: pytest.Item, engines: Sequence[Engine], suite: str) -> Case:
     vector = getattr(item, "callspec", None) and item.callspec.params.get("vector")  # type: ignore[attr-defined]
     if vector is not None:
         texts.insert(0, vector.data["reason"])
+    lenient = vector is not None and vector.data.get("lenient")
     named = next((found for text in texts if (found := rules(text))), [])
     return Case(
         id=short(item.nodeid),
         engines=[(str(engine.kind), engine.name) for engine in engines],
         suite=suite,
-        capability=str(marker.args[0]) if marker else CORE,
+        capability=str(marker.args[0]) if marker else LENIENT if lenient else CORE,
         rules=named,
         again=again(item),
     )

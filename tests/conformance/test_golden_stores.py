@@ -42,7 +42,11 @@ def test_there_is_one_for_each_version() -> None:
     assert newest == f"{VERSION[0]}.{VERSION[1]}", "a new format version needs a golden store"
     for version in VERSIONS:
         mark = (FOLDER / version / "durable").read_bytes()
-        assert minor_of(mark[:64]) == minor_of(mark[4_096:4_160]) == int(version.partition("-")[0].partition(".")[2])
+        assert (
+            minor_of(mark[:64])
+            == minor_of(mark[4_096:4_160])
+            == int(version.partition("-")[0].partition(".")[2])
+        )
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -159,11 +159,10 @@ class TestArrays:
 
 
 class TestThreads:
+    @pytest.mark.needs_capability(Capability.SHARDED)
     @pytest.mark.parametrize("threads", [2, 3])
     def test_books_of_some_symbols_at_the_same_time(self, book_engine: Engine, threads: int) -> None:
         """BOOK-32: each in a thread of its own, while the session they share learns symbols."""
-        if not book_engine.declares(Capability.SHARDED):
-            pytest.skip(f"{book_engine.label} does not declare the capability {Capability.SHARDED}")
         events, session = streams.day(11, 3_000, faults=False), Session()
         events["qty"][events["type"] == ord("X")] += 90_000  # clamped: anomalies without a shared reference
         expected = by_reference([events])
