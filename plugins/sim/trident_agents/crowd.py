@@ -26,6 +26,7 @@ from trident_agents.market import (
     ZERO,
     cancel,
     move,
+    reduce,
     send,
     slot_of,
 )
@@ -39,8 +40,9 @@ _CROWD = np.int64(CROWD)
 _T, _Q = np.int64(ord("T")), np.int64(ord("Q"))
 _MS_BITS = np.int64(20)  # 2^20 ns is a millisecond
 
-#: Of 1,000 arrivals: upper bounds of runs that take, runs that flicker, hidden orders, icebergs. The rest shows.
-TAKE_UPTO, FLICKER_UPTO, HIDDEN_UPTO, ICEBERG_UPTO = 95, 165, 205, 215
+#: Of 1,000 arrivals: upper bounds of runs that take, runs that flicker, hidden orders, icebergs. The rest
+#: shows.
+TAKE_UPTO, FLICKER_UPTO, HIDDEN_UPTO, ICEBERG_UPTO = 85, 135, 245, 257
 #: Of 1,000 orders that show: upper bounds of those at a better price, at the touch, far away.
 BETTER_UPTO, TOUCH_UPTO, FAR_UPTO = 190, 430, 520
 
@@ -49,13 +51,13 @@ BETTER_UPTO, TOUCH_UPTO, FAR_UPTO = 190, 430, 520
 def quantity(st: Any) -> Any:
     """Shares: mostly a round lot, many odd, now and then large."""
     draw = below(st.g, 64)
-    if draw < 26:
+    if draw < 22:
         return np.int64(100)
-    if draw < 46:
+    if draw < 44:
         return log_uniform(st.g, np.int64(7))
     if draw < 56:
         return 1 + below(st.g, 100)
-    if draw < 63:
+    if draw < 62:
         return 100 * log_uniform(st.g, np.int64(3))
     return 100 * log_uniform(st.g, np.int64(6))
 
@@ -83,8 +85,8 @@ def priced(st: Any, s: I64, side: I64) -> Any:
         own = middle - toward * symbol.unit
     draw = below(st.g, 1000)
     gap = abs(other - own) if other else symbol.unit
-    if draw < BETTER_UPTO and gap > 1:
-        price = own + toward * (1 + below(st.g, min(gap - 1, symbol.unit)))
+    if draw < BETTER_UPTO and gap > 1 and 2 * gap > symbol.unit:
+        price = own + toward * (1 + below(st.g, (gap + 2) // 3))
     elif draw < TOUCH_UPTO:
         price = own
     elif draw < FAR_UPTO:
@@ -124,6 +126,8 @@ def _limit(st: Any, s: I64, hidden: I64) -> None:
     price, qty = priced(st, s, side), quantity(st)
     if hidden == 1 and symbol.bid and symbol.ask > symbol.bid + 1:
         price = symbol.bid + 1 + below(g, symbol.ask - symbol.bid - 1)
+    if hidden == 1 and below(g, 2):
+        qty = max(qty, 100 * log_uniform(g, np.int64(3)))
     if hidden == 2:
         qty = 100 * (2 + log_uniform(g, np.int64(5)))
     if price == 0:
@@ -131,7 +135,7 @@ def _limit(st: Any, s: I64, hidden: I64) -> None:
     own = symbol.bid if side == BUY else symbol.ask
     away = abs(own - price)
     flags, tif = (HIDDEN, DAY) if hidden == 1 else (ZERO, DAY)
-    if away > 8 * symbol.unit and below(g, 4) == 0:
+    if away > 2 * symbol.unit and below(g, 3) == 0:
         tif = GTC
     at = send(st, _CROWD, _NOWHERE, s, side, price, qty, LIMIT, tif, flags)
     if at < 0:
@@ -154,7 +158,7 @@ def _aggress(st: Any, s: I64, side: I64) -> None:
     toward = 1 if side == BUY else -1
     size, draw = quantity(st), below(g, 16)
     limit = other
-    if draw == 0:
+    if draw == 0 or size >= 500:
         limit = other + toward * symbol.unit
     elif draw < 8:  # many take just what is there
         size = min(size, max(st.ladder[symbol.level + (1 - side) * symbol.width + other], 1))
@@ -259,14 +263,15 @@ def arrive(st: Any, s: I64) -> None:
     if symbol.state != _T:
         return
     draw = below(g, 1000)
-    if draw < TAKE_UPTO:
+    wide = symbol.bid and symbol.ask - symbol.bid > symbol.unit
+    if draw < TAKE_UPTO and not (wide and below(g, 2)):  # a dear spread is waited for
         side = below(g, 2)
         draw = below(g, 8)
         if draw < 2 and symbol.sign:
             side = BUY if symbol.sign > 0 else SELL
         elif draw < 4 and symbol.bid and symbol.ask:
             side = BUY if symbol.fair * 2 > (symbol.bid + symbol.ask) << 12 else SELL
-        take(st, s, 2 * log_uniform(g, np.int64(4)) + side)
+        take(st, s, 2 * log_uniform(g, np.int64(3 + below(g, 2))) + side)
     elif draw < FLICKER_UPTO:
         flicker(st, s, 2 * log_uniform(g, np.int64(6)) + below(g, 2))
     elif draw < HIDDEN_UPTO:
@@ -279,11 +284,15 @@ def arrive(st: Any, s: I64) -> None:
 
 @njit_kernel
 def let_go(st: Any, slot: I64, born: I64) -> None:
-    """The time of an order is over: it is cancelled, or (one in ten) moved to where it belongs now."""
+    """The time of an order is over: it is cancelled, moved to where it belongs now, or made smaller."""
     g, order = st.g, st.slots[slot]
     if order.life != LIVE or order.born != born or order.pending:
         return
     s = np.int64(order.symbol)
+    if order.leaves >= 100 and below(g, 32) == 0:
+        reduce(st, slot, order.leaves // 2)
+        set_timer(st, g[NOW] + life(st, ZERO, st.symbols[s].unit), CANCEL, slot, born)
+        return
     if below(g, 10) == 0 and st.symbols[s].state == _T and not g[OVER] and order.shown == order.leaves:
         price = priced(st, s, np.int64(order.side))
         if price:

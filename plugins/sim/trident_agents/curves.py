@@ -15,8 +15,8 @@ NS: Final = 1_000_000_000
 PREOPEN: Final = (9 * 3600 + 25 * 60) * NS  # the call begins
 OPEN: Final = (9 * 3600 + 30 * 60) * NS
 
-#: Places of the tables in `State.tables`: -ln(u) in 1/65536, 2^(k/16) in 1/1024 for k from -64, and the share of
-#: the day that is over, in 1/2^20 of the day's activity, at each 1/64 of trading.
+#: Places of the tables in `State.tables`: -ln(u) in 1/65536, 2^(k/16) in 1/1024 for k from -64, and the
+#: share of #: the day that is over, in 1/2^20 of the day's activity, at each 1/64 of trading.
 EXP, EXP_BITS = 0, 12
 POW, POW_MID = 1 << EXP_BITS, 64
 DAY: Final = POW + 2 * POW_MID + 1

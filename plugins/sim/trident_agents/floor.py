@@ -1,4 +1,4 @@
-"""Kernel: what comes from outside the agents: news, and the operator's commands (states, indications, crosses)."""
+"""Kernel: what comes from outside the agents: news, and the operator's commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,16 @@ from trident_agents.layout import (
     WANTED,
 )
 from trident_agents.market import ZERO, command
-from trident_agents.timers import CLOSING_ORDERS, INDICATION, NEWS, PACING, PHASE, bell, exponential, set_timer
+from trident_agents.timers import (
+    CLOSING_ORDERS,
+    INDICATION,
+    NEWS,
+    PACING,
+    PHASE,
+    bell,
+    exponential,
+    set_timer,
+)
 from trident_agents.traders import finish_parents, over_share
 from trident_core.contracts.matching import CrossType, Op
 from trident_core.jit import I64, njit_kernel
@@ -44,17 +53,18 @@ EXPIRY_NS: Final = 300 * NS
 
 @njit_kernel
 def news(st: Any, s: I64) -> None:
-    """The fair value makes a step. Its size has a mood of its own, which comes and goes; some news are large."""
+    """The fair value makes a step. Its size has a mood of its own, which comes and goes; some news are
+    large."""
     g, symbol = st.g, st.symbols[s]
     if g[OVER]:
         return
     set_timer(st, g[NOW] + exponential(st, np.int64(NEWS_NS)), NEWS, s, ZERO)
-    symbol.mood_vol += (bell(st, np.int64(36)) >> 1) - (symbol.mood_vol >> 9)
+    symbol.mood_vol += (bell(st, np.int64(28)) >> 1) - (symbol.mood_vol >> 9)
     symbol.mood += (bell(st, np.int64(44)) >> 1) - (symbol.mood >> 6)
     size = symbol.vol * st.tables[POW + POW_MID + min(max(symbol.mood_vol >> 4, -40), 40)] >> 10
     if below(g, JUMPS) == 0:
-        size *= 4 + log_uniform(g, np.int64(4))
-        symbol.mood += 320
+        size *= 3 + log_uniform(g, np.int64(3))
+        symbol.mood += 240
         symbol.mood_vol += 160
     lowest, highest = (symbol.width << 12) // 8, (symbol.width << 12) * 7 // 8
     symbol.fair = min(max(symbol.fair + bell(st, size), lowest), highest)
@@ -145,4 +155,3 @@ def set_phases(st: Any, s: I64) -> None:
     set_timer(st, g[CLOSE] - last + own, INDICATION, s, _CLOSING)
     set_timer(st, g[CLOSE] - (g[CLOSE] - OPEN) // 10 + own, CLOSING_ORDERS, s, ZERO)
     set_timer(st, OPEN - 300 * NS + own, NEWS, s, ZERO)
-

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from trident_agents.crowd import arrive, flicker, let_go, take
+from trident_agents.curves import NS, OPEN, PREOPEN
 from trident_agents.floor import closing_orders, indication, news, pacing, phase, set_phases
 from trident_agents.layout import COMMANDS, END, HEAP, INSTITUTION, MAKER, NOW, OVER, SLICE
 from trident_agents.makers import nudge, quote
@@ -28,7 +29,6 @@ from trident_agents.timers import (
     exponential,
     set_timer,
 )
-from trident_agents.curves import NS, OPEN, PREOPEN
 from trident_agents.traders import look, work
 from trident_core.jit import I64, njit_entry, njit_kernel
 
@@ -66,10 +66,10 @@ def _do(st: Any, what: I64, arg: I64, more: I64) -> None:
 
 @njit_entry
 def step(st: Any, reports: Any) -> Any:
-    """Learn from `reports`, REPORT[n], then let everything happen that is due in the next slice of time in which
-    anything is. Return how many of `st.commands` that made, -1 when the day is over.
+    """Learn from `reports`, REPORT[n], then do what is due in the next slice of time in which anything is.
 
-    Nobody knows within a slice what others did in it: its length is the least latency.
+    Return how many of `st.commands` that made, -1 when the day is over. Nobody knows within a slice what
+    others did in it: its length is the least latency.
     """
     g = st.g
     for i in range(len(reports)):
@@ -94,7 +94,7 @@ def step(st: Any, reports: Any) -> Any:
 
 
 @njit_kernel
-def _all_over(st: Any) -> bool:
+def _all_over(st: Any) -> Any:
     """After the expiry only cancels are due, of orders that are gone or rest beyond the day."""
     return st.timers[0].ts > st.g[END]
 

@@ -17,8 +17,8 @@ from trident_core.orders import COMMAND, REPORT
 
 
 def _signed(dtype: np.dtype[Any], **texts: str) -> np.dtype[Any]:
-    """The same bytes with signed integers only (numba makes floats of signed and unsigned that meet) and numbers
-    instead of texts."""
+    """The same bytes with signed integers only (numba makes floats of signed and unsigned that meet) and
+    numbers instead of texts."""
     fields: Any = dtype.fields
     names = list(dtype.names or ())
     formats = [texts.get(name, fields[name][0].str.replace("<u8", "<i8")) for name in names]
@@ -31,19 +31,19 @@ def _signed(dtype: np.dtype[Any], **texts: str) -> np.dtype[Any]:
 KERNEL_COMMAND: Final = _signed(COMMAND, mpid="<u4")
 KERNEL_REPORT: Final = _signed(REPORT, mpid="<u4")
 
-#: One symbol. Prices in ticks; `fair` and `vol` (one step of it) in 1/4096 tick. `unit`: the spread that makers
-#: ask for. `bid`, `ask`: the public touch, 0 for none. `level`: its ladders' place in `State.ladder`; `width`:
-#: prices of each. `wait`: mean time between arrivals of the crowd at an even pace, ns. `mood`: 16 times its
-#: logarithm's departure. `ema`: of the mid, three horizons, 1/4096 tick.
+#: One symbol. Prices in ticks; `fair` and `vol` (one step of it) in 1/4096 tick. `unit`: the spread that
+#: makers #: ask for. `bid`, `ask`: the public touch, 0 for none. `level`: its ladders' place in
+#: `State.ladder`; `width`: #: prices of each. `wait`: mean time between arrivals of the crowd at an even
+#: pace, ns. `mood`: 16 times its #: logarithm's departure. `ema`: of the mid, three horizons, 1/4096 tick.
 SYMBOL: Final = np.dtype(
     [(name, "<i8") for name in (
-        "fair", "vol", "mood_vol", "unit", "bid", "ask", "level", "width", "wait", "mood", "state", "volume", "last",
-        "sign", "makers", "agents", "agents_end", "open", "lot", "ema0", "ema1", "ema2", "crossed", "moved",
-    )]
+        "fair", "vol", "mood_vol", "unit", "bid", "ask", "level", "width", "wait", "mood", "state",
+        "volume", "last", "sign", "makers", "agents", "agents_end", "open", "lot", "ema0", "ema1", "ema2",
+        "crossed", "moved", )]
 )  # fmt: skip
 
-#: One order: `life` FREE, SENT (not answered yet) or LIVE. `place`: which of its agent's quotes it is, -1: none.
-#: `born` tells orders of one slot apart.
+#: One order: `life` FREE, SENT (not answered yet) or LIVE. `place`: which of its agent's quotes it is, -1:
+#: none. #: `born` tells orders of one slot apart.
 SLOT: Final = np.dtype(
     [(name, "<i8") for name in ("born", "price", "leaves", "shown")]
     + [(name, "<i4") for name in ("symbol", "agent", "place", "life", "side", "pending", "next", "owner")]
@@ -75,8 +75,8 @@ TICK: Final = 100  # mantissas: a cent
 
 #: Places in `State.g`; 0 is the random generator's (trident_sim.rng.RNG).
 (
-    HEAP, TIES, SLOTS_FREE, SLOTS_USED, BORN, COMMANDS, NOW, MESSAGES, WANTED, PACE, SPENT, CLOSE, OVER, PARENTS,
-    LIVE_ORDERS, LIVE_PEAK, SLICE, OWNERS, REJECTED, DROPPED, PLANNED, TRADES, END, G_SIZE,
+    HEAP, TIES, SLOTS_FREE, SLOTS_USED, BORN, COMMANDS, NOW, MESSAGES, WANTED, PACE, SPENT, CLOSE, OVER,
+    PARENTS, LIVE_ORDERS, LIVE_PEAK, SLICE, OWNERS, REJECTED, DROPPED, PLANNED, TRADES, END, G_SIZE,
 ) = range(1, 25)  # fmt: skip
 
 ORDERS_MAX: Final = 1 << 20

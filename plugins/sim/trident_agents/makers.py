@@ -1,8 +1,8 @@
-"""Kernel: market makers. They quote both sides around what they believe, lean against their inventory, and move
-their quotes when the market has moved: after a latency of their own, and not for less than it is worth.
+"""Kernel: market makers. They quote both sides around what they believe, and lean against their inventory.
 
-An agent's fields: `a` its belief (1/4096 tick), `b` its latency ns, `c` its width in 1/16 of the symbol's unit, `d`
-levels, `e` mean time between looks in arrivals of the crowd, `f` the largest inventory.
+They move their quotes when the market has moved: after a latency of their own, and not for less than it is
+worth. An agent's fields: `a` its belief (1/4096 tick), `b` its latency ns, `c` its width in 1/16 of the
+symbol's unit, `d` levels, `e` mean time between looks in arrivals of the crowd, `f` the largest inventory.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from trident_agents.market import DAY, LIMIT, POST_ONLY, ZERO, cancel, move, sen
 from trident_agents.timers import QUOTE, bell, exponential, set_timer
 from trident_core.jit import I64, njit_kernel
 from trident_sim.rng import below
+from trident_sim.world import MPIDS
 
 _T = np.int64(ord("T"))
+#: As the command has them.
+_MPIDS = np.array([int.from_bytes(mpid.encode(), "little") for mpid in MPIDS], np.int64)
 
 
 @njit_kernel
@@ -27,7 +30,7 @@ def nudge(st: Any, s: I64) -> None:
     symbol = st.symbols[s]
     for a in range(symbol.agents, symbol.agents + symbol.makers):
         agent = st.agents[a]
-        if agent.waiting == 0 and below(st.g, 3) == 0:
+        if agent.waiting == 0 and below(st.g, 6) == 0:
             agent.waiting = 1
             set_timer(st, st.g[NOW] + exponential(st, agent.b) + agent.b, QUOTE, np.int64(a), np.int64(1))
 
@@ -40,12 +43,25 @@ def _quote(st: Any, a: I64, place: I64, side: I64, target: I64, tolerance: I64) 
     if slot < 0:
         if target:
             lot = st.symbols[agent.symbol].lot
-            send(st, a, place, agent.symbol, side, target, lot * (1 + below(g, 3)), LIMIT, DAY, POST_ONLY)
+            at = send(
+                st,
+                a,
+                place,
+                agent.symbol,
+                side,
+                target,
+                lot * (1 + (below(g, 4) == 0)),
+                LIMIT,
+                DAY,
+                POST_ONLY,
+            )
+            if at >= 0 and below(g, 16) == 0:
+                st.commands[at].mpid = _MPIDS[a % len(_MPIDS)]
         return
     order = st.slots[slot]
     if order.life != LIVE or order.pending or (target and abs(order.price - target) <= tolerance):
         return
-    if target and below(g, 2):
+    if target and below(g, 4) == 0:
         move(st, slot, target, order.leaves)
     else:
         cancel(st, slot)  # the next look puts a new one
@@ -60,7 +76,7 @@ def _believe(st: Any, a: I64) -> Any:
     agent = st.agents[a]
     symbol = st.symbols[agent.symbol]
     heard = symbol.fair + bell(st, symbol.unit << 9)
-    agent.a += (heard - agent.a) >> 2
+    agent.a += (heard - agent.a) >> 1
     if symbol.bid and symbol.ask:
         agent.a += (((symbol.bid + symbol.ask) << 11) - agent.a) >> 2
     return agent.a - agent.inventory * (symbol.unit << 12) // (2 * agent.f)
@@ -83,8 +99,8 @@ def quote(st: Any, a: I64, reacting: I64) -> None:
         return
     belief = _believe(st, a)
     half = (symbol.unit * agent.c << 12) // 32
-    step = max(symbol.unit // 4, 1)
-    tolerance = symbol.unit // 8
+    step = max(symbol.unit // 3, 1)
+    tolerance = symbol.unit // 5
     for level in range(agent.d):
         bid = ((belief - half) >> 12) - level * step
         ask = ((belief + half + 4095) >> 12) + level * step

@@ -26,10 +26,11 @@ from trident_agents.layout import (
 from trident_core.contracts.matching import Op, OrderFlag, OrderKind, ReportFlag, ReportKind, TimeInForce
 from trident_core.jit import I64, njit_kernel
 
-_NEW, _REPLACE, _CANCEL = (np.int64(op) for op in (Op.NEW, Op.REPLACE, Op.CANCEL))
+_NEW, _REPLACE, _REDUCE, _CANCEL = (np.int64(op) for op in (Op.NEW, Op.REPLACE, Op.REDUCE, Op.CANCEL))
 LIMIT, MARKET = np.int64(OrderKind.LIMIT), np.int64(OrderKind.MARKET)
 DAY, GTC, IOC, ON_OPEN, ON_CLOSE = (
-    np.int64(t) for t in (TimeInForce.DAY, TimeInForce.GTC, TimeInForce.IOC, TimeInForce.ON_OPEN, TimeInForce.ON_CLOSE)
+    np.int64(t)
+    for t in (TimeInForce.DAY, TimeInForce.GTC, TimeInForce.IOC, TimeInForce.ON_OPEN, TimeInForce.ON_CLOSE)
 )
 POST_ONLY, HIDDEN = np.int64(OrderFlag.POST_ONLY), np.int64(OrderFlag.HIDDEN)
 ZERO: Final = np.int64(0)
@@ -83,7 +84,14 @@ def send(
     g[LIVE_PEAK] = max(g[LIVE_PEAK], g[LIVE_ORDERS])
     order = st.slots[slot]
     order.born, order.price, order.leaves, order.shown = g[BORN], price, qty, 0
-    order.symbol, order.agent, order.place, order.life, order.side, order.pending = s, agent, place, SENT, side, 0
+    order.symbol, order.agent, order.place, order.life, order.side, order.pending = (
+        s,
+        agent,
+        place,
+        SENT,
+        side,
+        0,
+    )
     order.owner = st.agents[agent].owner
     if place >= 0:
         st.quotes[agent, place] = slot
@@ -107,6 +115,15 @@ def move(st: Any, slot: I64, price: I64, qty: I64) -> None:
     order.pending = 1
     row = st.commands[command(st, _REPLACE, order.symbol)]
     row.id, row.owner, row.price, row.qty = slot + 1, order.owner, price * TICK, qty
+
+
+@njit_kernel
+def reduce(st: Any, slot: I64, qty: I64) -> None:
+    """Take `qty` shares off an order."""
+    order = st.slots[slot]
+    order.pending = 1
+    row = st.commands[command(st, _REDUCE, order.symbol)]
+    row.id, row.owner, row.qty = slot + 1, order.owner, qty
 
 
 @njit_kernel

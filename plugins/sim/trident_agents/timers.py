@@ -20,7 +20,7 @@ ROOM_SPARE: Final = 1 << 12
 
 
 @njit_kernel
-def _before(timers: Any, i: I64, j: I64) -> bool:
+def _before(timers: Any, i: I64, j: I64) -> Any:
     if timers[i].ts != timers[j].ts:
         return timers[i].ts < timers[j].ts
     return timers[i].tie < timers[j].tie
@@ -61,7 +61,7 @@ def drop_first(st: Any) -> None:
     g[HEAP] -= 1
     size = g[HEAP]
     _swap(timers, np.int64(0), size)
-    at = np.int64(0)
+    at: I64 = np.int64(0)
     while True:
         least = at
         for child in range(2 * at + 1, min(2 * at + 3, size)):

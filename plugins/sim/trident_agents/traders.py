@@ -1,8 +1,9 @@
 """Kernel: traders with a view (value, momentum) and institutions that work parent orders.
 
-An agent's fields: value: `b` latency, `c` what it must be worth in 1/16 unit, `f` largest position. Momentum: `a`
-which average (0 … 2), `c` threshold in 1/16 unit, `f` largest position. Institution: `a` parent + 1 (0: none), `b`
-mean pause between parents ns, `c` ns between slices, `d` shares for the next parent (0: drawn).
+An agent's fields. Value: `b` latency, `c` what it must be worth in 1/16 unit, `f` largest position. Momentum:
+`a` which average (0 … 2), `c` threshold in 1/16 unit, `f` largest position. Institution: `a` parent + 1 (0:
+none), `b` mean pause between parents ns, `c` ns between slices, `d` shares for the next parent (0: drawn),
+`e` and `f` inventory and cash when the parent began.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from trident_agents.layout import (
     TICK,
     TWAP,
     VALUE,
+    VWAP,
 )
 from trident_agents.market import DAY, IOC, LIMIT, ZERO, cancel, send
 from trident_agents.timers import LOOK, WORK, bell, exponential, log_time, set_timer
@@ -107,13 +109,14 @@ def _begin(st: Any, a: I64) -> bool:
     parent = st.parents[g[PARENTS]]
     g[PARENTS] += 1
     agent.a = g[PARENTS]
-    parent.locate, parent.side, parent.style = agent.symbol, below(g, 2), below(g, 3)
+    parent.locate, parent.side = agent.symbol, below(g, 2)
+    parent.style = VWAP if whole_day else below(g, 3)
     parent.shares = agent.d if whole_day else 100 * (5 + log_uniform(g, np.int64(7)))
     agent.d = 0
     parent.filled, parent.value = 0, 0
     parent.arrival = (symbol.bid + symbol.ask) * TICK // 2
     parent.start, parent.end, parent.market_volume = g[NOW], g[NOW] + lasts, symbol.volume
-    agent.inventory, agent.cash = 0, 0
+    agent.e, agent.f = agent.inventory, agent.cash
     return True
 
 
@@ -143,8 +146,8 @@ def work(st: Any, a: I64) -> None:
         set_timer(st, g[NOW] + exponential(st, agent.b), WORK, a, ZERO)
         return
     parent = st.parents[agent.a - 1]
-    parent.filled = abs(agent.inventory)
-    parent.value = abs(agent.cash)
+    parent.filled = abs(agent.inventory - agent.e)
+    parent.value = abs(agent.cash - agent.f)
     slot = st.quotes[a, 0]
     if slot >= 0 and st.slots[slot].life == LIVE and not st.slots[slot].pending:
         cancel(st, slot)
@@ -161,7 +164,8 @@ def work(st: Any, a: I64) -> None:
         return
     lot = symbol.lot
     if late > 3 * lot:
-        _take(st, a, np.int64(parent.side), min(late, 4 * lot), ZERO)
+        slack = symbol.unit // 2 if late > 8 * lot else ZERO
+        _take(st, a, np.int64(parent.side), min(late, max(4 * lot, parent.shares >> 6)), slack)
     else:
         price = symbol.bid if parent.side == BUY else symbol.ask
         send(st, a, ZERO, agent.symbol, np.int64(parent.side), price, max(late, 1), LIMIT, DAY, ZERO)
@@ -174,7 +178,7 @@ def finish_parents(st: Any) -> None:
         agent = st.agents[a]
         if agent.kind > MOMENTUM and agent.a:
             parent = st.parents[agent.a - 1]
-            parent.filled, parent.value = abs(agent.inventory), abs(agent.cash)
+            parent.filled, parent.value = abs(agent.inventory - agent.e), abs(agent.cash - agent.f)
             parent.end = st.g[NOW]
             parent.market_volume = st.symbols[agent.symbol].volume - parent.market_volume
             agent.a = 0

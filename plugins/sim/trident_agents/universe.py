@@ -46,9 +46,9 @@ SLICE_NS: Final = 1_000_000
 #: Owners of the crowd's orders; agents of a kind are owners of their own above.
 CROWD_OWNERS: Final = 64
 #: Messages that one arrival of the crowd leads to, at the start; the pace corrects it.
-MESSAGES_PER_ARRIVAL: Final = 6
+MESSAGES_PER_ARRIVAL: Final = 9
 #: Spread that makers ask for, and a quarter second's move of the fair value, in 1/10^6 of the price.
-UNIT_PPM, VOL_PPM = 550, 30
+UNIT_PPM, VOL_PPM = 650, 18
 #: Opening prices in dollars, log-uniform.
 _PRICES: Final = (8, 16, 32, 64, 128, 256, 512)
 
@@ -58,7 +58,7 @@ _POPULATION: Final = ((MAKER, 5), (VALUE, 2), (MOMENTUM, 3), (INSTITUTION, 2))
 
 @dataclass(frozen=True, slots=True)
 class Universe:
-    """Symbols by locate - 1: names, activity, opening price in ticks, and the typed rows of R without times."""
+    """Symbols by locate - 1: names, activity, opening price in ticks, and typed rows of R without times."""
 
     names: list[str]
     weights: NDArray[np.int64]
@@ -83,7 +83,9 @@ def make_universe(spec: AgentSpec) -> Universe:
     """The most active symbols of the flow model's world of this seed, without its test issue."""
     n = max(spec.symbols + 1, SYMBOLS_MIN)
     world = make_world(SimSpec(messages=10_000 + 16 * n, symbols=n, seed=spec.seed))
-    chosen = [k for k in np.argsort(world.rank, kind="stable") if world.names[k] != TEST_ISSUE][: spec.symbols]
+    chosen = [k for k in np.argsort(world.rank, kind="stable") if world.names[k] != TEST_ISSUE][
+        : spec.symbols
+    ]
     chosen.sort()
     draw = Stream(spec.seed, 21)
     octave, within = draw.below(spec.symbols, len(_PRICES) - 1), draw.bits31(spec.symbols)
@@ -168,7 +170,9 @@ def _big_parent(spec: AgentSpec, universe: Universe) -> int:
     if spec.parent is not None:
         return spec.parent
     share = int(universe.weights.max()) * 1000 // int(universe.weights.sum())
-    return max(100, spec.messages * share // 1000 // 200 * 100)  # a trade of 100 for 20 messages, a tenth of it
+    return max(
+        100, spec.messages * share // 1000 // 200 * 100
+    )  # a trade of 100 for 20 messages, a tenth of it
 
 
 def _dispose(agent: Any, kind: int, k: int, draw: list[int]) -> None:
@@ -176,7 +180,7 @@ def _dispose(agent: Any, kind: int, k: int, draw: list[int]) -> None:
     if kind == MAKER:
         agent["b"] = 1_500_000 << (k % 5)  # 1.5 to 24 ms
         agent["c"] = (12, 16, 20, 28, 40)[k % 5]
-        agent["d"] = (2, 3, 3, 4, 4)[k % 5]
+        agent["d"] = (1, 2, 2, 3, 3)[k % 5]
         agent["e"] = 2 + 2 * k
         agent["f"] = 1_000 + 100 * (draw[0] % 20)
     elif kind == VALUE:

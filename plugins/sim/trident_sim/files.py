@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
+from trident_core.dtypes import Frames
 from trident_core.errors import UsageError
 from trident_sim.spec import SimSpec
 from trident_sim.stream import Day, warm
@@ -52,30 +53,21 @@ def write_day(path: Path, spec: SimSpec, *, force: bool = False, progress: Progr
     fails.
     """
     path = Path(path)
-    _check(path, force)
+    check_path(path, force)
     day = Day(spec)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     warm()  # so that `seconds` never holds a compilation
     started = time.perf_counter()
-    size = messages = 0
-    try:
-        with _sink(partial, path.suffix) as write:
-            for frames in day.frames():
-                write(frames)
-                size += len(frames)
-                messages = int(day.counts.sum())
-                if progress:
-                    progress(messages, spec.messages)
-        partial.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+
+    def advance() -> None:
+        if progress:
+            progress(int(day.counts.sum()), spec.messages)
+
+    size = write_frames(path, day.frames(), advance)
     return Written(
         path=str(path),
         file_bytes=path.stat().st_size,
         bytes=size,
-        messages=messages,
+        messages=int(day.counts.sum()),
         symbols=spec.symbols,
         seed=spec.seed,
         date=spec.date.isoformat() if spec.date else None,
@@ -87,7 +79,27 @@ def write_day(path: Path, spec: SimSpec, *, force: bool = False, progress: Progr
     )
 
 
-def _check(path: Path, force: bool) -> None:
+def write_frames(path: Path, chunks: Iterable[Frames], advance: Callable[[], None]) -> int:
+    """Write chunks to the file `path`, which appears when it is complete; return their bytes. `advance` is
+    called after each chunk. Raises UsageError when writing fails."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    size = 0
+    try:
+        with _sink(partial, path.suffix) as write:
+            for frames in chunks:
+                write(frames)
+                size += len(frames)
+                advance()
+        partial.replace(path)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return size
+
+
+def check_path(path: Path, force: bool) -> None:
+    """Raise UsageError for a path that a day cannot be written to."""
     if path.suffix in _REFUSED:
         raise UsageError(
             f"a simulated day is not written as {path.suffix}", hint="use .gz, .zst, or another name for raw"
