@@ -39,7 +39,11 @@ _HOOKS: Final = {
     Kind.SEQUENCE: "trident_register_sequences",
     Kind.COMMAND: "trident_register_commands",
 }
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+#: What a name of an engine or a command may be, and the same in words.
+NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+NAMES_ARE: Final = (
+    "names are lower-case letters, digits, '-', '_' and '.', at most 64, the first a letter or digit"
+)
 
 Spec = EngineSpec | CommandSpec
 
@@ -207,8 +211,8 @@ class Registry:
             return f"returned {spec!r} instead of a {wanted.__name__}", ""
         if spec.kind is not kind:
             return f"{spec.name!r} is of kind {spec.kind} but came from {_HOOKS[kind]}", ""
-        if not _NAME.fullmatch(spec.name):
-            return f"{spec.name!r} is not a name", "names are lower-case letters, digits, '-', '_' and '.'"
+        if not NAME.fullmatch(spec.name):
+            return f"{spec.name!r} is not a name", NAMES_ARE
         major, minor = CONTRACT_VERSIONS[kind]
         if spec.contract[0] != major or spec.contract[1] > minor:
             theirs = ".".join(map(str, spec.contract))
@@ -254,6 +258,11 @@ class Registry:
         kind = None if kind is None else Kind(kind)
         found = [r for (k, _), r in self._registered.items() if kind is None or k is kind]
         return sorted(found, key=lambda r: (order.index(r.spec.kind), r.spec.name))
+
+    def is_own(self, kind: Kind, name: str) -> bool:
+        """Is there an engine of the project itself of this name? No stranger is asked."""
+        found = self._registered.get((kind, name))
+        return found is not None and found.distribution == OWN_DISTRIBUTION
 
     def engines(self, kind: Kind | str) -> list[EngineSpec]:
         return [r.spec for r in self.registered(kind) if isinstance(r.spec, EngineSpec)]

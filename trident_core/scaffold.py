@@ -14,8 +14,7 @@ from typing import Final
 from trident_core.cli.names import COMMANDS
 from trident_core.contracts import Kind
 from trident_core.errors import UsageError
-
-_NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
+from trident_core.plugins import NAME, NAMES_ARE, registry
 
 #: How the engine is used, by kind; of the others, by the command that takes them.
 _USES: Final[Mapping[Kind, str]] = {
@@ -48,24 +47,27 @@ class Plan:
 
 
 def plan(kind: Kind, name: str, folder: Path | None = None) -> Plan:
-    """The package of a plugin of `kind` called `name`. Raises UsageError for a name that cannot be one."""
-    if not _NAME.fullmatch(name) or len(name) > 40 or keyword.iskeyword(name):
-        raise UsageError(
-            f"{name!r} cannot be the name of a plugin",
-            hint="lower-case letters, digits, - and _, at most 40, such as fast-book",
-        )
+    """The package of a plugin of `kind` called `name`. Raises UsageError for a name that cannot be one, or
+    that the project's own engine or command has."""
+    if not NAME.fullmatch(name):
+        raise UsageError(f"{name!r} cannot be the name of a plugin", hint=NAMES_ARE)
     if kind is Kind.COMMAND and name in COMMANDS:
         raise UsageError(f"trident has a command {name!r} already", hint="choose another name")
-    distribution = f"trident-{kind}-{name.replace('_', '-')}"
-    words = [word for word in re.split(r"[-_]", name) if word]
+    if registry().is_own(kind, name):
+        raise UsageError(
+            f"Trident's own {kind} engine is called {name!r}, and stays the one of that name",
+            hint="choose another name",
+        )
+    words = [word for word in re.split(r"[-_.]", name) if word]
+    distribution = "-".join(["trident", str(kind), *words])
     values = {
         "NAME": name,
         "KIND": str(kind),
         "DISTRIBUTION": distribution,
         "PACKAGE": distribution.replace("-", "_"),
-        "CLASS": "".join(word.capitalize() for word in words)
+        "CLASS": _identifier("".join(word.capitalize() for word in words), "N")
         + ("" if kind is Kind.COMMAND else kind.capitalize()),
-        "FUNCTION": "_".join(words),
+        "FUNCTION": _identifier("_".join(words), "do_"),
         "SPEC": "CommandSpec" if kind is Kind.COMMAND else "EngineSpec",
         "IMPORTS": "CommandSpec" if kind is Kind.COMMAND else "EngineSpec, Kind",
         "HOOK": f"trident_register_{_PLURALS.get(kind, kind + 's')}",
@@ -87,6 +89,11 @@ def plan(kind: Kind, name: str, folder: Path | None = None) -> Plan:
     made = {path: _filled(_template(template), values) for path, template in paths.items()}
     made[f"{package}/__init__.py"] = f'"""{values["SUMMARY"]}"""\n'
     return Plan(folder or Path(distribution), made)
+
+
+def _identifier(text: str, before: str) -> str:
+    """`text` as a name in Python: what begins with a digit or is a keyword gets something put before it."""
+    return before + text if text[0].isdigit() or keyword.iskeyword(text) else text
 
 
 def write(made: Plan) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -95,10 +97,31 @@ def test_from_nothing_to_conform_in_a_fresh_environment(tmp_path: Path) -> None:
     assert "none failed" in (tmp_path / "r.html").read_text()
 
 
-@pytest.mark.parametrize("name", ["", "My", "two words", "1st", "x" * 41, "a.b", "-x", "class"])
+@pytest.mark.parametrize("name", ["", "My", "two words", "x" * 65, "-x", ".x", "naïve"])
 def test_names_that_cannot_be(name: str) -> None:
     with pytest.raises(UsageError, match="cannot be the name"):
         scaffold.plan(Kind.BOOK, name)
+
+
+@pytest.mark.parametrize("name", ["1st", "x" * 64, "a.b", "class", "a--b-", "my_book", "0"])
+@pytest.mark.parametrize("kind", [Kind.BOOK, Kind.COMMAND])
+def test_every_name_that_plugins_may_have_gives_a_package(kind: Kind, name: str) -> None:
+    files = scaffold.plan(kind, name).files
+    for path, text in files.items():
+        if path.endswith(".py"):
+            compile(text, path, "exec")
+            assert all(part.isidentifier() for part in path.removesuffix(".py").split("/"))
+    project = tomllib.loads(files["pyproject.toml"])["project"]
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", project["name"])
+    assert f'name="{name}"' in next(text for path, text in files.items() if path.endswith("plugin.py"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(Kind.BOOK, "reference"), (Kind.STORE, "lsm"), (Kind.FEED, "lobster")]
+)
+def test_a_name_of_the_projects_own_is_refused(kind: Kind, name: str) -> None:
+    with pytest.raises(UsageError, match=f"Trident's own {kind} engine is called '{name}'"):
+        scaffold.plan(kind, name)
 
 
 def test_what_is_there_is_left_alone(tmp_path: Path) -> None:
