@@ -141,7 +141,9 @@ def test_a_zone_map_that_lies_is_noticed(name: str, monkeypatch: pytest.MonkeyPa
 
 def test_events_out_of_place_are_noticed() -> None:
     content = content_of(events(), SHAPE)
-    blocks = [block.copy() for block in content.blocks]
+    whole = np.concatenate([blocks.copy() for blocks in content.blocks])
+    size = SHAPE.block_events * 64
+    blocks = [whole[start : start + size] for start in range(0, len(whole), size)]
     blocks[3], blocks[4] = blocks[4], blocks[3]
     assert "BLOCKS" in checked(content._replace(blocks=blocks))
 

@@ -25,9 +25,11 @@ class _Runs(NamedTuple):
     targets: NDArray[np.int64]
 
 
-def merged(tables: Sequence[Table], shape: Shape, first_block: int = 0) -> Content:
+def merged(
+    tables: Sequence[Table], shape: Shape, first_block: int = 0, step_blocks: int = STEP_BLOCKS
+) -> Content:
     """The content of a table that takes the place of neighbours, given in the order of their events; of its
-    blocks, those from `first_block` on.
+    blocks, those from `first_block` on, so many at once.
 
     Every byte of the inputs must have been checked (`Table.findings`).
     """
@@ -48,7 +50,7 @@ def merged(tables: Sequence[Table], shape: Shape, first_block: int = 0) -> Conte
         seq_index=seq_index,
         windows=_windows(tables, firsts, count, shape),
         ref_count=sum(len(table.refs) for table in tables),
-        blocks=_blocks(tables, plans, count, shape.block_events, first_block),
+        blocks=_blocks(tables, plans, count, shape.block_events, first_block, step_blocks),
         refs=_refs(tables, mapped),
     )
 
@@ -96,12 +98,14 @@ def _windows(tables: Sequence[Table], firsts: NDArray[np.int64], count: int, sha
 
 
 def _blocks(
-    tables: Sequence[Table], plans: Sequence[_Runs], count: int, block_events: int, first_block: int
-) -> Iterator[NDArray[np.uint8]]:
-    step = block_events * STEP_BLOCKS
+    tables: Sequence[Table], plans: Sequence[_Runs], count: int, block_events: int, first_block: int,
+    step_blocks: int,
+) -> Iterator[NDArray[np.uint8]]:  # fmt: skip
+    step = block_events * step_blocks
+    room = np.empty(min(step, count) * EVENT.itemsize, np.uint8)
     for begin in range(first_block * block_events, count, step):
         end = min(begin + step, count)
-        out = np.empty((end - begin) * EVENT.itemsize, np.uint8)
+        out = room[: (end - begin) * EVENT.itemsize]
         for table, plan in zip(tables, plans, strict=True):
             # A plan's targets ascend: the runs that reach into [begin, end) are neighbours.
             first = max(int(np.searchsorted(plan.targets, begin, "right")) - 1, 0)
@@ -111,9 +115,7 @@ def _blocks(
                 *_views(_raw(table)), table.block_events, table.entry.count, *some, begin, *_views(out),
                 block_events, count,
             )  # fmt: skip
-        size = block_events * EVENT.itemsize
-        for start in range(0, len(out), size):
-            yield out[start : start + size]
+        yield out
 
 
 def _addresses(arrays: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:

@@ -92,26 +92,6 @@ def ref_entries(words: Any, positions: Any, refs: Any, out: Any) -> int:
 
 
 @njit
-def fill_block(words: Any, order: Any, out64: Any, out32: Any, out16: Any, out8: Any) -> None:
-    """The events words[order] column by column; the `out` arrays are views of one block of 64 n bytes."""
-    n = order.shape[0]
-    for i in range(n):
-        row = words[order[i]]
-        packed = row[6]
-        out64[i] = row[0]
-        out64[n + i] = row[1]
-        out64[2 * n + i] = row[2]
-        out64[3 * n + i] = row[3]
-        out64[4 * n + i] = row[4]
-        out64[5 * n + i] = row[5]
-        out64[7 * n + i] = row[7]
-        out32[12 * n + i] = np.uint32(packed)
-        out8[52 * n + i] = np.uint8(packed >> np.uint64(32))
-        out8[53 * n + i] = np.uint8(packed >> np.uint64(40))
-        out16[27 * n + i] = np.uint16(packed >> np.uint64(48))
-
-
-@njit
 def bloom_add(refs: Any, bloom: Any) -> None:
     """Set the bits of all references; `bloom` is u64[blocks, 8]."""
     blocks = np.uint64(bloom.shape[0])

@@ -57,10 +57,11 @@ class Merge:
                 data = encode_job(store_id, job.number, job.epoch, job.shape, entries)
                 write_all(files, self._handle, data, 0)
                 self.job = job._replace(end=len(data))
-            content = merged(inputs, job.shape, len(job.blocks))
+            step_blocks = min(STEP_BLOCKS, self._checkpoint_blocks)
+            content = merged(inputs, job.shape, len(job.blocks), step_blocks)
             self._writer = TableWriter(
                 files, folder, _meta(store_id, inputs, job), content, job.shape,
-                None if begin else job.blocks, min(STEP_BLOCKS, self._checkpoint_blocks),
+                None if begin else job.blocks,
             )  # fmt: skip
         except BaseException:
             files.close(self._handle)

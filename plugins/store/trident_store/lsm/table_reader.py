@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from trident_core.dtypes import EVENT, Events
 from trident_store.filesystem import FileSystem
 from trident_store.filters import Filter
-from trident_store.lsm import read_kernels
+from trident_store.lsm import block_kernels, read_kernels
 from trident_store.lsm.layout import COLUMNS, HEADER_BYTES, Section
 from trident_store.lsm.lookup import Table as Address
 from trident_store.lsm.manifest import Entry
@@ -35,6 +35,7 @@ class LsmTable(Table):
         blocks = self.raw[HEADER_BYTES:][: self.sections[Section.BLOCKS][1]]
         self._views = blocks.view("<u8"), blocks.view("<u4"), blocks.view("<u2"), blocks
         self._checked_blocks = np.zeros(len(self.blocks), np.uint8)
+        self._block_crcs = np.ascontiguousarray(self.blocks["crc"])
         self._first_refs = np.ascontiguousarray(self.pages["first_ref"])
         #: For `lookup`.
         self.addresses = np.zeros(Address.WORDS, np.uint64)
@@ -57,6 +58,25 @@ class LsmTable(Table):
     def check_block(self, block: int) -> None:
         super().check_block(block)
         self._checked_blocks[block] = 1
+
+    def all_check(self) -> bool:
+        start = self.addresses[Address.EVENTS]
+        if block_kernels.first_bad_block(start, self.entry.count, self.block_events, self._block_crcs) >= 0:
+            return False
+        parts = (
+            (Section.SEQ_INDEX, 4 * self.window_events, self.windows["crc"]),
+            (Section.REFS, 8 * self.page_refs, self.pages["refs_crc"]),
+            (Section.REF_POSITIONS, 4 * self.page_refs, self.pages["positions_crc"]),
+        )
+        for section, piece_bytes, crcs in parts:
+            offset, size, _ = self.sections[section]
+            found = np.empty(len(crcs), np.uint32)
+            block_kernels.piece_crcs(np.uint64(self.raw[offset:].ctypes.data), size, piece_bytes, found)
+            if not np.array_equal(found, crcs):
+                return False
+        for checked in (self.checked_columns, self._checked_blocks, self.checked_windows, self.checked_pages):
+            checked[...] = 1
+        return True
 
     def rows(self, positions: NDArray[np.uint32]) -> Events:
         out = np.empty(len(positions), EVENT)

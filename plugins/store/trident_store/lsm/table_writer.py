@@ -13,12 +13,9 @@ from numpy.typing import NDArray
 from trident_core.dtypes import EVENT, Events
 from trident_store.filesystem import FileSystem, read, write_all
 from trident_store.format import VERSION, Position, crc32c, encode_position
-from trident_store.lsm import kernels
+from trident_store.lsm import block_kernels, kernels
 from trident_store.lsm.layout import (
     BLOCK,
-    COLUMN_BYTES,
-    COLUMN_OFFSETS,
-    COLUMNS,
     FOOTER,
     FOOTER_BYTES,
     FOOTER_MAGIC,
@@ -54,9 +51,9 @@ class Meta(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What a table holds, sorted by (locate, append order). `blocks` yields the events column by column, from
-    the first block that is not written yet; `refs` pieces of (u64, u32): references, ascending and in append
-    order, and positions."""
+    """What a table holds, sorted by (locate, append order). `blocks` yields whole blocks, some MiB of them at
+    once and each time in the same memory, from the first that is not written yet; `refs` pieces of (u64,
+    u32): references, ascending and in append order, and positions."""
 
     count: int  # type: ignore[assignment]  # of events; shadows tuple.count
     first_seq: int
@@ -103,10 +100,9 @@ class TableWriter:
 
     def __init__(
         self, files: FileSystem, folder: Path, meta: Meta, content: Content, shape: Shape,
-        done: NDArray[Any] | None = None, step_blocks: int = STEP_BLOCKS,
+        done: NDArray[Any] | None = None,
     ) -> None:  # fmt: skip
         self.files, self.folder, self.meta, self.content, self.shape = files, folder, meta, content, shape
-        self._step_blocks = step_blocks
         self.footer: Any = np.zeros(1, FOOTER)
         self.place: dict[Section, int] = {}
         self.info = np.zeros(pieces(content.count, shape.block_events), BLOCK)
@@ -181,28 +177,25 @@ class TableWriter:
 
     def _write_blocks(self) -> Iterator[None]:
         size = self.shape.block_events * EVENT.itemsize
-        for row, block in zip(self.info[self.blocks_done :], self.content.blocks, strict=True):
-            rows = len(block) // EVENT.itemsize
-            for c, (start, width) in enumerate(
-                zip(COLUMN_OFFSETS.tolist(), COLUMN_BYTES.tolist(), strict=True)
-            ):
-                column = block[start * rows : (start + width) * rows]
-                row["crc"][c] = crc32c(column)
-                name = COLUMNS[c]
-                if name in ("seq", "ts", "price", "locate"):
-                    values = column.view(EVENT[name])
-                    row[f"min_{name}"], row[f"max_{name}"] = values.min(), values.max()
-            self._put(block.data, self.place[Section.BLOCKS] + self.blocks_done * size)
-            self.blocks_done += 1
-            if self.blocks_done % self._step_blocks == 0:
-                yield
+        for blocks in self.content.blocks:
+            first, count = self.blocks_done, pieces(len(blocks), size)
+            info = self.info[first : first + count]
+            block_kernels.describe_blocks(
+                blocks.view("<u8"), blocks.view("<u4"), self.shape.block_events,
+                info.view("<u8").reshape(count, -1), info.view("<u4").reshape(count, -1),
+            )  # fmt: skip
+            self._put(blocks.data, self.place[Section.BLOCKS] + first * size)
+            self.blocks_done += count
+            yield
+        if self.blocks_done != len(self.info):
+            raise ValueError(f"{self.blocks_done} blocks of {len(self.info)}")
 
     def _write_seq_index(self) -> NDArray[Any]:
         windows, index = self.content.windows, self.content.seq_index
         data = _filled(index.view(np.uint8), self._size(Section.SEQ_INDEX))
-        size = self.shape.window_events * 4
-        for i, row in enumerate(windows):
-            row["crc"] = crc32c(data[i * size : (i + 1) * size if i + 1 < len(windows) else len(data)])
+        crcs = np.empty(len(windows), np.uint32)
+        block_kernels.piece_crcs(np.uint64(data.ctypes.data), len(data), self.shape.window_events * 4, crcs)
+        windows["crc"] = crcs
         self._put(data.data, self.place[Section.SEQ_INDEX])
         return windows
 
@@ -223,14 +216,14 @@ class TableWriter:
             if done == self.content.ref_count:
                 ends = [self.place[Section.REF_POSITIONS], self.place[Section.PAGES]]
                 columns = [_filled(*each) for each in zip(columns, np.subtract(ends, places), strict=True)]
-            count = pieces(len(refs), self.shape.page_refs)
-            for i in range(count):
-                pages[first + i]["first_ref"] = refs[i * self.shape.page_refs]
-                for data, width, name in zip(columns, (8, 4), ("refs_crc", "positions_crc"), strict=True):
-                    size = self.shape.page_refs * width
-                    pages[first + i][name] = crc32c(
-                        data[i * size : (i + 1) * size if i + 1 < count else len(data)]
-                    )
+            part = pages[first : first + pieces(len(refs), self.shape.page_refs)]
+            part["first_ref"] = refs[:: self.shape.page_refs]
+            for data, width, name in zip(columns, (8, 4), ("refs_crc", "positions_crc"), strict=True):
+                crcs = np.empty(len(part), np.uint32)
+                block_kernels.piece_crcs(
+                    np.uint64(data.ctypes.data), len(data), self.shape.page_refs * width, crcs
+                )
+                part[name] = crcs
             for c, data in enumerate(columns):
                 self._put(data.data, places[c])
                 places[c] += len(data)
@@ -315,11 +308,14 @@ def content_of(events: Events, shape: Shape) -> Content:
 def _blocks(
     words: NDArray[np.uint64], order: NDArray[np.uint32], block_events: int
 ) -> Iterator[NDArray[np.uint8]]:
-    for start in range(0, len(order), block_events):
-        part = order[start : start + block_events]
-        block = np.empty(len(part) * EVENT.itemsize, np.uint8)
-        kernels.fill_block(words, part, block.view("<u8"), block.view("<u4"), block.view("<u2"), block)
-        yield block
+    step = STEP_BLOCKS * block_events
+    room = np.empty(min(step, len(order)) * EVENT.itemsize, np.uint8)
+    for start in range(0, len(order), step):
+        part = order[start : start + step]
+        out = room[: len(part) * EVENT.itemsize]
+        views = out.view("<u8"), out.view("<u4"), out.view("<u2"), out
+        block_kernels.fill_blocks(words, part, block_events, *views)
+        yield out
 
 
 def _sorted_refs(
