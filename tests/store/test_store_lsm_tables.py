@@ -14,10 +14,12 @@ from trident_core.errors import UsageError
 from trident_core.session import Instrument, Session
 from trident_store.crashcheck import PATH, make_events, read_all
 from trident_store.crashmodel import CrashFileSystem
+from trident_store.filters import conditions
 from trident_store.lsm.engine import LsmStore
 from trident_store.lsm.layout import Shape
 from trident_store.lsm.maintenance import Settings, due
 from trident_store.lsm.manifest import Entry
+from trident_store.lsm.table_reader import LsmTable
 from trident_store.reference import ReferenceStore
 
 TINY = {"segment_bytes": 2_048, "sector_bytes": 512, "frame_events": 4}
@@ -230,9 +232,56 @@ def test_a_column_is_the_values_of_all_events(lsm_opener: Any, column: str) -> N
         parts = [part.reshape(-1, *EVENT[column].shape) for part in snapshot.column(column, locates=locates)]
         got = np.concatenate([events[column][:0], *parts])
         assert sorted(got.tolist()) == sorted(events[column][keep].tolist())
-    assert all(not part.flags.writeable for part in store._tables[0].column(column))
+    everything = conditions((None, None), (None, None), None, None, 1)
+    assert all(not part.flags.writeable for part in store._tables[0].column(column, everything))
     with pytest.raises(UsageError, match="no column"):
         snapshot.column("prize")
+
+
+@pytest.mark.parametrize("column", ["price", "locate", "aux"])
+def test_a_column_of_ranges_is_copied_into_the_caller_s_array(lsm_opener: Any, column: str) -> None:
+    files = CrashFileSystem(exists=False)
+    store = lsm_opener("create", Session(), files)
+    rng = np.random.default_rng(5)
+    events = wild(rng, 150, 0)
+    for first in range(0, 150, 15):
+        store.append(events[first : first + 15])
+    snapshot = store.snapshot()
+    out = np.empty((150, *EVENT[column].shape), EVENT[column].base)
+    for _ in range(40):
+        seq = sorted(rng.choice(events["seq"], 2).tolist()) if rng.random() < 0.7 else [None, None]
+        ts = sorted(rng.choice(events["ts"], 2).tolist()) if rng.random() < 0.7 else [None, None]
+        locates = [1, 70_000] if rng.random() < 0.3 else None
+        wanted = list(snapshot.scan(seq=tuple(seq), ts=tuple(ts), locates=locates))
+        expected = np.concatenate([events[:0], *wanted])[column]
+        count = snapshot.column_into(column, out, seq=tuple(seq), ts=tuple(ts), locates=locates)
+        assert sorted(out[:count].tolist()) == sorted(expected.tolist())
+    assert snapshot.column_into(column, out) == 150
+    for wrong in (out[:149], out.astype(np.uint16), out[::2], [0] * 150):
+        with pytest.raises(UsageError):
+            snapshot.column_into(column, wrong)
+
+
+def test_zone_maps_pass_over_blocks(lsm_opener: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = CrashFileSystem(exists=False)
+    store = lsm_opener("create", Session(), files)
+    store.append(make_events(0, 60))
+    store.flush()
+    store.compact()
+    snapshot = store.snapshot()
+    looked: list[int] = []
+    real = LsmTable._column_of
+
+    def column_of(self: LsmTable, number: int, block: int, blocks: int) -> Any:
+        looked.extend(range(block, block + blocks))
+        return real(self, number, block, blocks)
+
+    monkeypatch.setattr(LsmTable, "_column_of", column_of)
+    assert sum(part.size for part in snapshot.column("qty")) == 60
+    every = len(set(looked))
+    looked.clear()
+    assert sum(part.size for part in snapshot.column("qty", seq=(21, 40))) == 10
+    assert 0 < len(set(looked)) <= every // 2
 
 
 def entries(levels: str, count: int = 10) -> list[Entry]:

@@ -195,6 +195,8 @@ def _column(bench: _Bench) -> Comparison:
         if run() != wanted:
             raise RuntimeError(f"{name} finds another sum of prices")
     runs: Runs = {**sums, "copy of the column in memory": lambda: np.copyto(target, source)}
+    if hasattr(snapshot, "column_into"):
+        runs[f"{bench.ours[0]}, into an array"] = lambda: snapshot.column_into("price", target)
     found = bench.compare("store: scan one column (sum of prices)", runs, units=len(bench.events))
     store.close()
     return found

@@ -104,3 +104,14 @@ def piece_crcs(address: Any, nbytes: int, piece_bytes: int, out: Any) -> None:
         size = piece_bytes if i + 1 < pieces else nbytes - start
         at = address + np.uint64(start)
         out[i] = np.uint32(crc32c_at(at, np.uint64(size), np.uint64(0)))
+
+
+@njit
+def first_bad_column(address: Any, count: int, block_events: int, first: int, column: int, crcs: Any) -> int:
+    """As `first_bad_block`, of one column, and of so many blocks from `first` on as `crcs` has rows."""
+    for block in range(first, first + crcs.shape[0]):
+        begin = block * block_events
+        n = min(block_events, count - begin)
+        if _column_crc(address, begin, n, column) != crcs[block - first, column]:
+            return block
+    return -1

@@ -108,21 +108,50 @@ class LsmSnapshot(LogSnapshot):
             why = lookup(ref, self._addresses, room.words, room.state)
         return room, why
 
-    def column(self, name: str, *, locates: Sequence[int] | None = None) -> Iterator[NDArray[Any]]:
+    def column(
+        self, name: str, *, locates: Sequence[int] | None = None, seq: Range = (None, None),
+        ts: Range = (None, None),
+    ) -> Iterator[NDArray[Any]]:  # fmt: skip
         """The values of one column, for sums and counts: tables give read-only views of their blocks without
         a copy, [blocks, events] ("aux": [blocks, events, 8]), each table in its own order, by locate, then
-        append order; the log gives copies, [1, events]. With `locates` only theirs.
+        append order; the log gives copies, [1, events]. With conditions only what satisfies them: blocks are
+        passed over by their zone maps, locates found by the runs.
 
-        Raises UsageError for an unknown column or wrong locates; DamagedStoreError before it would yield a
+        Raises UsageError for an unknown column or wrong conditions; DamagedStoreError before it would yield a
         piece that does not check.
         """
         self._require_open()
         if name not in COLUMNS:
             raise UsageError(f"no column {name!r} in EVENT", hint=", ".join(COLUMNS))
-        where = conditions((None, None), (None, None), locates, None, 1)
-        tables = (table.column(name, where.locates) for table in self._readers)
-        log = (where.pick(events)[name][np.newaxis].copy() for events in log_events(self._log, _ALL_SEQ))
+        where = conditions(seq, ts, locates, None, 1)
+        tables = (table.column(name, where) for table in self._readers if _overlap(table, where.seq))
+        log = (where.pick(events)[name][np.newaxis].copy() for events in log_events(self._log, where.seq))
         return chain(chain.from_iterable(tables), log)
+
+    def column_into(self, name: str, out: NDArray[Any], **conditions: Any) -> int:
+        """Copy the values that `column` gives to the beginning of the caller's array: how many.
+
+        `out` is [n] of the column's dtype ("aux": u8[n, 8]), contiguous and writable; `count` rows are always
+        enough. Raises what `column` raises; UsageError for another array, and when it is too small: what was
+        copied by then stays.
+        """
+        kind = EVENT[name] if name in COLUMNS else EVENT
+        right = isinstance(out, np.ndarray) and out.dtype == kind.base and out.shape[1:] == kind.shape
+        parts = self.column(name, **conditions)
+        if not right or out.ndim < 1 or not out.flags.c_contiguous or not out.flags.writeable:
+            shape = ", ".join(["snapshot.count", *map(str, kind.shape)])
+            raise UsageError(
+                f"column {name!r} is copied into a contiguous, writable array of {kind.base}",
+                hint=f"np.empty(({shape}), {str(kind.base)!r})",
+            )
+        done = 0
+        for part in parts:
+            rows = part.shape[0] * part.shape[1]
+            if done + rows > len(out):
+                raise UsageError(f"the array has {len(out)} rows, too few", hint="snapshot.count are enough")
+            out[done : done + rows].reshape(part.shape)[...] = part
+            done += rows
+        return done
 
 
 def _overlap(table: LsmTable, seq: tuple[int, int]) -> bool:

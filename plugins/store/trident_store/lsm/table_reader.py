@@ -106,28 +106,62 @@ class LsmTable(Table):
         for window in self._windows_of(where):
             yield where.pick(self.rows(self.window(window)))
 
-    def column(self, name: str, locates: NDArray[np.uint32] | None = None) -> Iterator[NDArray[Any]]:
-        """The values of a column in the table's own order, without a copy: read-only views that stay valid,
-        [blocks, events of a block] or, of `aux`, [blocks, events, 8]. With `locates` only theirs."""
+    def column(self, name: str, where: Filter) -> Iterator[NDArray[Any]]:
+        """The values of a column in the table's own order, of the events that satisfy the conditions on seq,
+        ts and locates. Read-only views that stay valid, [blocks, events of a block] or, of `aux`, [blocks,
+        events, 8]; of a block of which the ranges take a part, a copy. Zone maps say which blocks are read.
+        """
         number = COLUMNS.index(name)
-        spans = np.array([[0, self.entry.count]]) if locates is None else self._runs_of(locates)
+        spans = np.array([[0, self.entry.count]]) if where.locates is None else self._runs_of(where.locates)
+        some, whole = self._zones(where)
         for start, end in spans.tolist():
             while start < end:
                 block, row = divmod(start, self.block_events)
-                whole = min((end - start) // self.block_events, _BLOCKS_AT_ONCE, len(self.blocks) - 1 - block)
-                if row == 0 and whole > 0:
-                    yield self._column_of(number, block, whole)
-                    start += whole * self.block_events
-                    continue
                 rows = min(end - start, self.rows_in(block) - row)
-                yield self._column_of(number, block, 1)[:, row : row + rows]
+                if whole[block] and row == 0:
+                    most = min((end - start) // self.block_events, _BLOCKS_AT_ONCE, len(whole) - 1 - block)
+                    parts = np.flatnonzero(~whole[block : block + most])
+                    most = int(parts[0]) if len(parts) else most
+                    if most > 0:
+                        yield self._column_of(number, block, most)
+                        start += most * self.block_events
+                        continue
+                if some[block]:
+                    values = self._column_of(number, block, 1)[:, row : row + rows]
+                    yield values if whole[block] else values[:, self._wanted(block, row, rows, where)]
                 start += rows
+
+    def _zones(self, where: Filter) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Of each block: may an event of it be in the ranges of seq and ts, and are all?"""
+        some, whole = np.ones(len(self.blocks), np.bool_), np.ones(len(self.blocks), np.bool_)
+        for name, (low, high) in (("seq", where.seq), ("ts", where.ts)):
+            least, most = self.blocks[f"min_{name}"], self.blocks[f"max_{name}"]
+            some &= (most >= np.uint64(low)) & (least <= np.uint64(high))
+            whole &= (least >= np.uint64(low)) & (most <= np.uint64(high))
+        return some, whole
+
+    def _wanted(self, block: int, row: int, rows: int, where: Filter) -> NDArray[np.bool_]:
+        """Which of some rows of a block are in the ranges of seq and ts."""
+        keep = np.ones(rows, np.bool_)
+        for number, (low, high) in ((0, where.seq), (1, where.ts)):
+            values = self._column_of(number, block, 1)[0, row : row + rows]
+            keep &= (values >= np.uint64(low)) & (values <= np.uint64(high))
+        return keep
 
     def _column_of(self, number: int, block: int, blocks: int) -> NDArray[Any]:
         """A column of neighbouring blocks of the same size, checked."""
-        unchecked = np.flatnonzero(self.checked_columns[block : block + blocks, number] == 0)
-        for each in (unchecked + block).tolist():
-            self.check_column(each, number)
+        if not self.checked_columns[block : block + blocks, number].all():
+            crcs = self._block_crcs[block : block + blocks]
+            start = self.addresses[Address.EVENTS]
+            if (
+                block_kernels.first_bad_column(
+                    start, self.entry.count, self.block_events, block, number, crcs
+                )
+                < 0
+            ):
+                self.checked_columns[block : block + blocks, number] = 1
+            for each in range(block, block + blocks):
+                self.check_column(each, number)
         kind = EVENT[COLUMNS[number]]
         offset, size = self.column_place(block, number)
         stride = self.block_events * EVENT.itemsize

@@ -43,4 +43,5 @@ def _use(store: LsmStore, events: Events) -> None:
     for filters in ({}, {"locates": [3]}, {"locates": [3], "seq": (50, 300)}):
         for _ in snapshot.scan(**filters):
             pass
+    snapshot.column_into("price", np.empty(snapshot.count, np.int64))
     snapshot.close()
