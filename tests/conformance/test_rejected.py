@@ -83,12 +83,30 @@ WRONG: dict[str, dict[str, str]] = {
         "KeepsWhatIsOver+streaming": "test_orders_that_ended_take_no_room",
     },
 }
+#: Books that match wrongly, held by the tests of the capability.
+WRONG_MARKETS: dict[str, str] = {
+    "GrowsInPlace": "vector=replace-loses-its-place",
+    "LosesPriorityOnAFill": "vector=pro-rata]",
+    "FillsOrKillsSome": "vector=fill-or-kill]",
+    "SharesOutRoundedUp": "vector=pro-rata]",
+    "IcebergsKeepTheirPlace": "vector=iceberg-goes-to-the-tail",
+    "ForgetsTheMarketsPolicy": "vector=self-trade-both",
+    "CrossesWithoutAReference": "vector=nearest-to-the-reference",
+    "StopsTriggerTwice": "vector=stops-trigger-in-order",
+    "StopsFireBackwards": "vector=stops-trigger-in-order",
+    "StopsDoNotTrail": "vector=trailing]",
+    "BlocksArePartial": "vector=cpptrader-all-or-none",
+    "BlocksAreStuck": "vector=mass-cancel-sets-blocks-free",
+    "SlipsWithoutLimit": "vector=market]",
+    "MassCancelsEveryone": "vector=mass-cancel]",
+    "ForgetsTheRest": "test_all_at_once_with_little_room[book=wrong_engines:ForgetsTheRest-vector=iceberg",
+}
 #: Long tests that no engine above is meant for.
 LEFT_OUT = "cut_at_every or kill or recovery or torn_tail or filters or busy_day or any_width or many_at_once"
-LEFT_OUT += " or wild_events or labels_as or every_start or open_starts or Sql"
+LEFT_OUT += " or Matching or wild_events or labels_as or every_start or open_starts or Sql"
 RIGHT = {
     "feed": "RightFeed",
-    "book": "RightBook+sharded",
+    "book": "RightBook+sharded+match",
     "parser": "RightParser+tables+encode+lenient",
     "store": "RightStore+portable_format+filesystem",
     "query": "RightQuery+spans+first+ends+sets",
@@ -120,6 +138,23 @@ def test_each_wrong_engine_is_rejected(kind: str, tmp_path: Path) -> None:
     assert right["passed"] > (19 if kind == "feed" else 20)
     for name, fault in WRONG[kind].items():
         failures = engines[name.partition("+")[0]][kind]["failures"]
+        assert any(fault in failure for failure in failures), (
+            f"{name} was not rejected by {fault}: {failures}"
+        )
+
+
+@pytest.mark.slow
+def test_each_wrong_market_is_rejected(tmp_path: Path) -> None:
+    names = [*WRONG_MARKETS, "RightBook"]
+    factories = ",".join(f"wrong_engines:{name}+match" for name in names)
+    named = sorted({fault[7:].rstrip("]") for fault in WRONG_MARKETS.values() if fault.startswith("vector")})
+    chosen = f"(one_by_one and ({' or '.join(named)})) or (little_room and iceberg)"
+    status, engines = conformance(tmp_path, "--book", factories, "-k", chosen)
+    assert status == 1
+    right = engines.pop("RightBook")["book"]
+    assert (right["failed"], right["skipped"], right["passed"] > 14) == (0, 0, True), right["failures"]
+    for name, fault in WRONG_MARKETS.items():
+        failures = engines[name]["book"]["failures"]
         assert any(fault in failure for failure in failures), (
             f"{name} was not rejected by {fault}: {failures}"
         )

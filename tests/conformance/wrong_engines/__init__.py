@@ -6,6 +6,7 @@ Those that break a store's protocol of writing are in `trident_conformance.crash
 
 from wrong_engines.books import *  # noqa: F403
 from wrong_engines.feeds import *  # noqa: F403
+from wrong_engines.markets import *  # noqa: F403
 from wrong_engines.parsers import *  # noqa: F403
 from wrong_engines.queries import *  # noqa: F403
 from wrong_engines.sequences import *  # noqa: F403
