@@ -23,7 +23,7 @@ from trident_core.config import DEFAULTS, configured
 from trident_core.contracts import CONTRACT_VERSIONS, CommandSpec, EngineSpec, Kind
 from trident_core.engines import make, missing_modules
 from trident_core.errors import PluginError
-from trident_core.strangers import Budget, TookTooLongError
+from trident_core.strangers import Budget, LatePlugins, TookTooLongError
 
 GROUP: Final = "trident"
 OWN_DISTRIBUTION: Final = "trident-core"
@@ -117,12 +117,23 @@ class Registry:
             else:
                 self.left_out.append(point)
 
-    def complete(self, budget: Budget | None = None) -> None:
-        """Load the strangers' plugins, if that has not been done; what is not there in time is put aside."""
+    def complete(self, budget: Budget | None = None, *, patient: bool = False) -> None:
+        """Load the strangers' plugins, if that has not been done; what is not there in time is put aside.
+
+        One that was late in an earlier run gets little time, unless `patient`."""
         points, self._waiting = self._waiting, []
-        budget = budget or Budget()
+        if not points:
+            return
+        budget, late = budget or Budget(), LatePlugins()
         for point in points:
-            self._load(point, *_distribution(point), budget)
+            distribution, version = _distribution(point)
+            key = f"{distribution} {version} {point.value}"
+            own = budget.for_one_that_was_late() if key in late and not patient else budget
+            before = len(self._quarantine)
+            self._load(point, distribution, version, own)
+            hung = any(isinstance(e.error, TookTooLongError) for e in self._quarantine[before:])
+            if not hung or own.waits_long:  # help hardly waits: it cannot tell
+                late.note(key, late=hung)
 
     def _load(self, point: EntryPoint, distribution: str, version: str, budget: Budget | None) -> None:
         try:

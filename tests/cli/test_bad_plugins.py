@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from trident_core.cli.simulated import simulate_day
+from trident_core.strangers import REMEMBERED, LatePlugins
 
 _BOOK = "EngineSpec(kind=Kind.BOOK, name={name!r}, factory={factory!r}, summary='a book'{more})"
 
@@ -104,7 +105,11 @@ def trident(site: Path, tmp_path: Path) -> Trident:
         return subprocess.run(
             [sys.executable, "-m", "trident_core.cli", *arguments],
             capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False,
-            env={**os.environ, "PYTHONPATH": str(site), **variables},
+            env={
+                "NUMBA_CACHE_DIR": str(Path.home() / ".cache" / "trident" / "numba"), **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]),
+                "XDG_CACHE_HOME": str(tmp_path / "cache"), **variables,
+            },
         )  # fmt: skip
 
     return run
@@ -178,6 +183,48 @@ def test_one_that_hangs_is_left_behind(how: str, site: Path, trident: Trident) -
     assert [row["status"] for row in rows(done) if row["name"] == "striped"] == ["ok"]
     told = trident("--help").stdout
     assert "Not loaded in time: hangs" in " ".join(told.split())
+
+
+def test_one_that_hangs_costs_its_seconds_once(site: Path, trident: Trident, tmp_path: Path) -> None:
+    install(
+        site,
+        "hangs",
+        "import os, time\nif 'MENDED' not in os.environ: time.sleep(1000)\n" + _module(_book("b")),
+    )
+    simulate_day(tmp_path / "day", messages=2_000, symbols=6)
+    first, second = trident("info", "day"), trident("info", "day")
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert "note: plugin 'hangs' of hangs: import did not return within 5 s; " in first.stderr
+    assert "did not return within 5 s before, nor now; `trident plugins` waits for it again" in second.stderr
+    (tmp_path / "cache" / "trident" / "late-plugins.json").read_text().index("hangs 1.2 plugin_hangs")
+    assert [
+        row["status"] for row in rows(trident("plugins", "--json", MENDED="1")) if row["name"] == "b"
+    ] == ["ok"]
+    assert json.loads((tmp_path / "cache" / "trident" / "late-plugins.json").read_text()) == []
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1, null]", "\0", None])
+def test_a_memory_of_late_plugins_that_is_damaged_is_none(
+    text: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = tmp_path / "trident" / "late-plugins.json"
+    path.parent.mkdir()
+    path.mkdir() if text is None else path.write_text(text)
+    late = LatePlugins()
+    assert "x" not in late
+    late.note("x", late=True)
+    assert "x" in late
+    assert ("x" in LatePlugins()) == (text is not None)
+
+
+def test_few_late_plugins_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    late = LatePlugins()
+    for number in range(REMEMBERED + 5):
+        late.note(f"p{number}", late=True)
+    again = LatePlugins()
+    assert [f"p{number}" in again for number in (4, 5, REMEMBERED + 4)] == [False, True, True]
 
 
 def test_help_imports_neither_numba_nor_numpy_and_does_not_wait(site: Path, trident: Trident) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def plugins(json: common.Json = False) -> None:
     """List every engine and command with its state, contract, capabilities and origin."""
     found = registry()
+    found.complete(patient=True)
     rows = _rows(found)
     emit(rows, as_json=json, render=lambda out: _render(out, rows))
 
