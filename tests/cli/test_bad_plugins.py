@@ -164,7 +164,10 @@ def test_an_engine_that_is_no_engine_fails_only_when_selected(
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("how", ["sleeps", "loops", "hook"])
+@pytest.mark.parametrize(
+    "how",
+    ["sleeps", pytest.param("loops", marks=pytest.mark.slow), pytest.param("hook", marks=pytest.mark.slow)],
+)
 def test_one_that_hangs_is_left_behind(how: str, site: Path, trident: Trident) -> None:
     source = {
         "sleeps": "import time; time.sleep(1000)",
@@ -185,6 +188,7 @@ def test_one_that_hangs_is_left_behind(how: str, site: Path, trident: Trident) -
     assert "Not loaded in time: hangs" in " ".join(told.split())
 
 
+@pytest.mark.slow
 def test_one_that_hangs_costs_its_seconds_once(site: Path, trident: Trident, tmp_path: Path) -> None:
     install(
         site,
