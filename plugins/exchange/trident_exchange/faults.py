@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -56,8 +56,8 @@ class Outcome:
 class ServerProcess:
     """`trident exchange` as a process that can be killed and started again, on the same ports."""
 
-    def __init__(self, folder: Path, book: str, feed_to: str) -> None:
-        self.folder, self.book, self.feed_to = folder, book, feed_to
+    def __init__(self, folder: Path, feed_to: str, options: Sequence[str] = ()) -> None:
+        self.folder, self.feed_to, self.options = folder, feed_to, options
         self.ports: dict[str, Any] = {}
         self.told: dict[str, Any] = {}
         self.process: subprocess.Popen[str] | None = None
@@ -67,7 +67,7 @@ class ServerProcess:
         ports = self.ports
         command = [
             sys.executable, "-m", "trident_core.cli", "exchange", str(self.folder), "--json",
-            "--book", self.book, "--feed-to", self.feed_to,
+            "--feed-to", self.feed_to, *self.options,
             "--order-port", str(ports["orders"][0] if ports else 0),
             "--feed-port", str(ports.get("feed", 0)), "--snapshot-port", str(ports.get("snapshot", 0)),
             "--retransmission-port", str(ports.get("retransmission", 0)),
@@ -148,14 +148,16 @@ class Receiver(threading.Thread):
 
 
 def run(
-    folder: Path, *, clients: int, orders: int, server_kills: int, client_kills: int, seed: int, book: str,
+    folder: Path, *, clients: int, orders: int, server_kills: int, client_kills: int, seed: int,
+    options: Sequence[str] = (),
     say: Callable[[str], None] = lambda text: None,
 ) -> Outcome:  # fmt: skip
-    """`orders` in all, by `clients` clients; the kills are spread over the progress by chance."""
+    """`orders` in all, by `clients` clients; the kills are spread over the progress by chance. `options`: of
+    `trident exchange`."""
     began = time.monotonic()
     outcome = Outcome(orders=orders)
     feed_port = 20_000 + os.getpid() % 20_000
-    server = ServerProcess(folder / "exchange", book, f"127.0.0.1:{feed_port}")
+    server = ServerProcess(folder / "exchange", f"127.0.0.1:{feed_port}", options)
     loads: list[ClientProcess] = []
     receiver: Receiver | None = None
     try:
@@ -304,6 +306,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--client-kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--book", default="numba", help="the matching engine")
+    parser.add_argument("--store", default="", help="the journal's store engine; else the selected one")
     parser.add_argument("--folder", type=Path, default=None, help="where to work; else a temporary folder")
     asked = parser.parse_args(arguments)
 
@@ -314,7 +317,7 @@ def main(arguments: list[str] | None = None) -> int:
         outcome = run(
             asked.folder or Path(temporary), clients=asked.clients, orders=asked.orders,
             server_kills=asked.server_kills, client_kills=asked.client_kills, seed=asked.seed,
-            book=asked.book, say=say,
+            options=["--book", asked.book, *(["--store", asked.store] if asked.store else [])], say=say,
         )  # fmt: skip
     print(json.dumps(asdict(outcome), indent=1))
     return 1 if outcome.problems else 0

@@ -24,8 +24,8 @@ _HELP: Final = f"{_WORDS}. Without: lines of standard input."
 def order(
     words: Annotated[list[str] | None, typer.Argument(metavar="[WORDS]...", help=_HELP)] = None,
     port: Annotated[
-        int, typer.Option("--port", "-p", min=1, max=65_535, help="The exchange's order port.")
-    ] = 0,
+        int | None, typer.Option("--port", "-p", min=1, max=65_535, help="The exchange's order port.")
+    ] = None,
     user: Annotated[str, typer.Option("--user", "-u", help="Up to 6 characters.")] = "ME",
     password: Annotated[str, typer.Option("--password", help="Up to 10 characters.")] = "",
     since: Annotated[
@@ -37,7 +37,7 @@ def order(
     """Send orders to `trident exchange` and show what it answers."""
     from trident_exchange.client import Client
 
-    if not port:
+    if port is None:
         raise UsageError("which port?", hint="`trident exchange` prints it: --port 26001")
     with Client(port, user=user, password=password, sequence=since) as client:
         lines = [" ".join(words)] if words else sys.stdin
@@ -53,7 +53,8 @@ def order(
                 if words:
                     raise
                 print_error(error)
-            _show(client, wait, json)
+            _show(client, wait if words or sys.stdin.isatty() else 0.0, json)
+        _show(client, 0.0 if words or sys.stdin.isatty() else wait, json)
 
 
 def ask(client: Client, line: str) -> None:

@@ -55,7 +55,7 @@ class _Waiting:
     """What has to be done between two batches."""
 
     accounts: deque[tuple[str, Callable[[Account], None]]] = field(default_factory=deque)
-    records: deque[tuple[str, int, bytes]] = field(default_factory=deque)
+    commands: deque[tuple[bytes, Callable[[], None] | None]] = field(default_factory=deque)
     calls: list[Callable[[], None]] = field(default_factory=list)
 
 
@@ -137,10 +137,8 @@ class Server:
         self.operate({"do": "end"}, then=self.stop)
 
     def operate(self, asked: dict[str, Any], then: Callable[[], None] | None = None) -> None:
-        """Carry out an operator's command."""
-        self._waiting.records.append((What.COMMAND, 0, json.dumps(asked).encode()))
-        if then:
-            self._waiting.calls.append(then)
+        """Carry out an operator's command; `then` is called when all have been told."""
+        self._waiting.commands.append((json.dumps(asked).encode(), then))
         self.wake()
 
     # --- what the desks ask for
@@ -175,8 +173,8 @@ class Server:
     # --- batches
 
     async def _batch(self) -> None:
-        records, opened = self._collect()
         calls, self._waiting.calls = self._waiting.calls, []
+        records, opened = self._collect(calls)
         if records:
             began = time.perf_counter()
             self._busy = True
@@ -201,8 +199,10 @@ class Server:
         for call in calls:
             call()
 
-    def _collect(self) -> tuple[list[Record], list[tuple[str, Callable[[Account], None]]]]:
-        """The records of the next batch: every account has its turn."""
+    def _collect(
+        self, calls: list[Callable[[], None]]
+    ) -> tuple[list[Record], list[tuple[str, Callable[[Account], None]]]]:
+        """The records of the next batch: every account has its turn. `calls` gains what is to follow them."""
         ts, now = self.exchange.clock(), time.monotonic()
         records: list[Record] = []
         opened = []
@@ -219,9 +219,11 @@ class Server:
         self._turn = (self._turn + 1) % max(1, len(counters))
         for counter in counters[self._turn :] + counters[: self._turn]:
             self._take(counter, records, ts, now)
-        for what, number, data in self._waiting.records:
-            records.append(Record(what, number, ts, data))
-        self._waiting.records.clear()
+        while self._waiting.commands:
+            data, after = self._waiting.commands.popleft()
+            records.append(Record(What.COMMAND, 0, ts, data))
+            if after:
+                calls.append(after)
         if self._waiting.accounts:
             self.wake()
         return records, opened
