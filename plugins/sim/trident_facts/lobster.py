@@ -76,9 +76,9 @@ def _rows(events: Events, levels: NDArray[np.int64]) -> NDArray[Any]:
 
 def _orderbook(path: str) -> NDArray[np.int64]:
     """i64[n, 4 levels]: ask price, ask size, bid price, bid size, best level first."""
-    with _open_orderbook(path) as stream:
+    with _open_orderbook(path) as stream, io.TextIOWrapper(stream, "ascii") as text:
         try:
-            return np.loadtxt(io.TextIOWrapper(stream, "ascii"), np.int64, delimiter=",", ndmin=2)
+            return np.loadtxt(text, np.int64, delimiter=",", ndmin=2)
         except ValueError as error:
             raise InputError(f"{path}: not a LOBSTER orderbook file: {error}") from None
 

@@ -26,8 +26,8 @@ _BOOK: Final = np.frombuffer(b"AFXDECU", np.uint8)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`symbols`: these; else the `busiest` ones. `start`, `end`: ns of the day; None: 09:30 to 16:00 if the
-    symbol has order events there, else all there is. `engines`: for `open_input`."""
+    """`symbols`: these; else the `busiest` ones. `start`, `end`: ns of the day; None: 09:30 to 16:00 (or
+    to the last order event, if that is earlier) if the symbol has any there, else all there is. `engines`: for `open_input`."""
 
     symbols: tuple[str, ...] = ()
     busiest: int = 1
@@ -88,7 +88,7 @@ def _choose(path: str, options: Options, progress: Progress | None) -> dict[int,
         )
     hours = {}
     for locate in locates_wanted:
-        usual = (OPEN_NS, CLOSE_NS) if regular[locate] else (span[0], span[1])
+        usual = (OPEN_NS, min(CLOSE_NS, span[1])) if regular[locate] else (span[0], span[1])
         start = usual[0] if options.start is None else options.start
         end = usual[1] if options.end is None else options.end
         if end <= start:

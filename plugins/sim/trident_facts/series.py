@@ -39,7 +39,7 @@ def trades_of(track: Track) -> Trades:
 def spreads(track: Track) -> tuple[Floats, Floats]:
     """Spread in ticks and for how long (ns), of all states with two sides that are not crossed."""
     rows = track.rows
-    span = np.diff(rows["ts"], append=min(track.end, int(rows["ts"][-1]))) if len(rows) else rows["ts"]
+    span = np.diff(rows["ts"], append=track.end)
     good = (rows["bid"] > 0) & (rows["ask"] > rows["bid"]) & (span > 0)
     spread = (rows["ask"] - rows["bid"])[good] / track.tick
     return spread, span[good].astype(np.float64)
