@@ -33,14 +33,19 @@ class UsageError(TridentError):
 
 
 class PatternError(UsageError):
-    """A pattern that the dialect refuses. `position` is the byte offset in `pattern` (in UTF-8)."""
+    """A pattern that the dialect refuses. `position` is the byte offset in `pattern` (in UTF-8);
+    `construct` the name of what is refused, such as "look-ahead", where other dialects have it.
+    """
 
-    def __init__(self, message: str, *, pattern: str, position: int, hint: str = "") -> None:
+    def __init__(
+        self, message: str, *, pattern: str, position: int, hint: str = "", construct: str = ""
+    ) -> None:
         shown = repr(pattern) if len(pattern) <= 200 else f"{pattern[:200]!r}…"
         super().__init__(f"{message} at offset {position} of {shown}", hint=hint)
         self.reason = message
         self.pattern = pattern
         self.position = position
+        self.construct = construct
 
     def caret(self) -> str:
         """The pattern (of several lines, the one in question) and, under it, a caret at the error."""

@@ -228,6 +228,9 @@ def test_refused_with_position_and_name(
     assert error.position == position
     assert names in error.reason
     assert error.pattern == pattern
+    named = any(words in error.reason for words in ("is not in the dialect", "unknown flag", "cap '"))
+    assert bool(error.construct) is named
+    assert error.construct in error.reason
     assert "\n" not in str(error)
     assert len(str(error)) < 500
 
@@ -239,6 +242,25 @@ def test_refusals_of_other_dialects_say_what_to_do(engine: ReferenceQuery, patte
     with pytest.raises(PatternError) as caught:
         engine.compile(pattern)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("pattern", "construct"),
+    [
+        ("a(?!b)", "negative look-ahead"),
+        (r"(a)\1", "back-reference"),
+        (r"(a)\k<n>", "back-reference"),
+        (r"\pL", "Unicode property"),
+        ("a++", "possessive quantifier"),
+        ("[a&&b]", "set operation"),
+        ("(?U)a", "unknown flag"),
+        ("a{1001}", "repeat"),
+    ],
+)
+def test_what_is_refused_has_a_name(engine: ReferenceQuery, pattern: str, construct: str) -> None:
+    with pytest.raises(PatternError) as caught:
+        engine.compile(pattern)
+    assert caught.value.construct == construct
 
 
 def test_carets_stand_under_the_construct() -> None:

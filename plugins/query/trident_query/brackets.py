@@ -34,7 +34,7 @@ def _item(reader: Reader, *, first: bool, ignore_case: bool) -> ByteSet:
     """One item: a POSIX class, a shorthand, a byte, or a range of bytes."""
     start = reader.at
     if reader.sees("&&") or reader.sees("~~") or (reader.sees("--") and not first):
-        raise reader.error("a set operation in a class is not in the dialect", at=start, hint=_DISAGREE)
+        raise reader.refused("a set operation", shown=" in a class", at=start, hint=_DISAGREE)
     if reader.sees("[:"):
         return _posix(reader, ignore_case=ignore_case)
     low = _one(reader)
@@ -67,7 +67,7 @@ def _one(reader: Reader) -> int | ByteSet:
             raise reader.error(f"\\{following} is an assertion, not a byte", at=start, hint=hint)
         return reader.byte_escape()
     if char == "[" and reader.more() and reader.pattern[reader.at] in ".=":
-        raise reader.error("a POSIX collating element is not in the dialect", at=start, hint="write \\[")
+        raise reader.refused("a POSIX collating element", at=start, hint="write \\[")
     raw = char.encode("utf-8", "surrogateescape")
     if len(raw) > 1:
         raise reader.error(

@@ -77,6 +77,7 @@ class LimitError(PatternError):
             pattern=pattern,
             position=position,
             hint=hint or advice,
+            construct=cap,
         )
         self.cap, self.value, self.limit, self.part = cap, value, limit, part
 

@@ -201,7 +201,7 @@ class _Parser:
         if self.quantified:
             if char == "+":
                 hint = "drop the +; nothing here backtracks, so it would change nothing"
-                raise self.reader.error("a possessive quantifier is not in the dialect", at=start, hint=hint)
+                raise self.reader.refused("a possessive quantifier", at=start, hint=hint)
             raise self.reader.error(f"{shown} repeats a quantifier", at=start, hint="group it: (?:a*)*")
         if not self.repeatable:
             raise self.reader.error(
@@ -252,9 +252,7 @@ class _Parser:
             self.repeatable = self.quantified = False
             return
         if self.reader.sees("*") and self.reader.pattern[self.reader.at + 1 : self.reader.at + 2].isalpha():
-            raise self.reader.error(
-                "a verb such as (*…) is not in the dialect", at=start, hint="leave it out"
-            )
+            raise self.reader.refused("a verb", shown=" such as (*…)", at=start, hint="leave it out")
         self.groups.append(group)
         self.repeatable = self.quantified = False
 
@@ -271,9 +269,9 @@ class _Parser:
         reader.at = start
         for prefix, what, hint in _REFUSED:
             if reader.sees(prefix):
-                raise reader.error(f"{what} {prefix}…) is not in the dialect", at=start, hint=hint)
+                raise reader.refused(what, shown=f" {prefix}…)", at=start, hint=hint)
         if _RECURSION.match(reader.pattern, start):
-            raise reader.error("recursion into a group is not in the dialect", at=start, hint="write it out")
+            raise reader.refused("recursion", shown=" into a group", at=start, hint="write it out")
         if reader.sees("(?<") or reader.sees("(?P<"):
             self._named(start)
             return True
@@ -286,7 +284,9 @@ class _Parser:
         for letter in on + off:
             if letter not in FLAGS:
                 hint = f"flags are i, m, s and x{'; every pattern is about bytes' if letter == 'u' else ''}"
-                raise reader.error(f"unknown flag {letter!r} in {found[0]}", at=start, hint=hint)
+                raise reader.error(
+                    f"unknown flag {letter!r} in {found[0]}", at=start, hint=hint, construct="unknown flag"
+                )
         if (minus and not off) or (end == ")" and not on + off):
             raise reader.error(f"no flag in {found[0]}", at=start, hint="flags are i, m, s and x")
         self.flags = (self.flags | set(on)) - set(off)

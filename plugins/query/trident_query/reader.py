@@ -50,11 +50,18 @@ class Reader:
         except UnicodeEncodeError as error:
             raise self.error("a lone surrogate is not a character", at=error.start) from None
 
-    def error(self, message: str, *, at: int | None = None, hint: str = "") -> PatternError:
+    def error(
+        self, message: str, *, at: int | None = None, hint: str = "", construct: str = ""
+    ) -> PatternError:
         """The error to raise for the character at `at` (the cursor by default)."""
         before = self.pattern[: self.at if at is None else at]
         position = len(before.encode("utf-8", "surrogateescape"))
-        return PatternError(message, pattern=self.pattern, position=position, hint=hint)
+        return PatternError(message, pattern=self.pattern, position=position, hint=hint, construct=construct)
+
+    def refused(self, what: str, *, at: int, shown: str = "", hint: str = "") -> PatternError:
+        """The error for a construct of other dialects: `what` it is, with its article."""
+        message = f"{what}{shown} is not in the dialect"
+        return self.error(message, at=at, hint=hint, construct=what.removeprefix("a ").removeprefix("an "))
 
     def limit(
         self, cap: str, value: int, limit: int, *, start: int, part_start: int | None = None
@@ -96,7 +103,9 @@ class Reader:
             return self._octal(char, start)
         if char in _REFUSED:
             what, hint = _REFUSED[char]
-            raise self.error(f"\\{char} ({what}) is not in the dialect", at=start, hint=hint)
+            name = what.removeprefix("a ").removeprefix("an ")
+            message = f"\\{char} ({what}) is not in the dialect"
+            raise self.error(message, at=start, hint=hint, construct=name)
         if not char.isascii() or char.isalpha():
             raise self.error(f"\\{char} is no escape of the dialect", at=start, hint=f"write {char} alone")
         return ord(char)
@@ -104,8 +113,9 @@ class Reader:
     def _octal(self, digit: str, start: int) -> int:
         """`\\0` and up to two more octal digits, as everywhere; any other digit would be a back-reference."""
         if digit != "0":
-            raise self.error(
-                f"a back-reference (\\{digit}) is not in the dialect",
+            raise self.refused(
+                "a back-reference",
+                shown=f" (\\{digit})",
                 at=start,
                 hint="patterns here cannot look back at what a group matched; for a byte write \\xHH",
             )

@@ -7,12 +7,14 @@ import random
 import numpy as np
 import pytest
 
+from trident_query.sequence.alphabet import Alphabet
 from trident_query.sequence.automaton import Threads, label
 from trident_query.sequence.code import compile_pattern
-from trident_query.sequence.passes import Alphabet, Pass, WithinPass
+from trident_query.sequence.passes import Pass
 from trident_query.sequence.pattern import parse_pattern
 from trident_query.sequence.question import Question, SequenceError
 from trident_query.sequence.reference import Match, Matcher
+from trident_query.sequence.within_pass import WithinPass
 from trident_query.where.parse import parse_expression
 
 BITS = {"A": 0, "B": 1, "C": 2}

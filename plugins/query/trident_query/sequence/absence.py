@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trident_query.sequence.kernels import MATCH_WORDS
-from trident_query.sequence.passes import Matches
 from trident_query.sequence.question import OPEN_MAX, Absence, SequenceError
+from trident_query.sequence.walk import Matches
 
 
 class AbsenceFilter:

@@ -16,14 +16,18 @@ from trident_core.errors import UsageError
 from trident_core.session import Session
 from trident_query.reference import ReferenceQuery
 from trident_query.sequence.absence import AbsenceFilter
+from trident_query.sequence.alphabet import Alphabet, TypeAlphabet
 from trident_query.sequence.automaton import Threads, label
 from trident_query.sequence.code import TakeRow, compile_pattern
 from trident_query.sequence.keys import keys_for
 from trident_query.sequence.measures import Scope
 from trident_query.sequence.native import is_local, strip_own
-from trident_query.sequence.passes import Alphabet, Matches, Pass, TypeAlphabet, WithinPass, grow
+from trident_query.sequence.passes import Pass
 from trident_query.sequence.question import Question, Rows, SequenceError, Skip
 from trident_query.sequence.reference import EventRow, Match
+from trident_query.sequence.room import grow
+from trident_query.sequence.walk import Matches
+from trident_query.sequence.within_pass import WithinPass
 from trident_query.where.fields import Checker
 from trident_query.where.lower import Lowering
 from trident_query.where.program import Machine
@@ -101,7 +105,7 @@ class EventSequence:
     ) -> Matches:
         """Rows as two columns, type letters u8[n] and partitions i32[n] (-1: none), numbered from
         `first_row`: for questions whose conditions look at the type alone. i64[m, 5] as
-        `trident_query.sequence.passes.Matches`.
+        `trident_query.sequence.walk.Matches`.
 
         Raises UsageError for other questions, and where `feed` was used before.
         """
@@ -111,9 +115,8 @@ class EventSequence:
             every = np.zeros(256, EVENT)
             every["type"] = np.arange(256)
             self.walk.alphabet = TypeAlphabet(self.machine.bits(every, 256).tolist())
-        times = np.zeros(len(types), np.int64)
         rows = np.array([first_row], np.int64)
-        return self.walk.feed(types, keys, rows, key_count=key_count, times=times)
+        return self.walk.feed(types, keys, rows, key_count=key_count)
 
     def _end(self, found: Matches, ended: NDArray[np.int64]) -> Matches:
         """Partitions that ended without a row of their own: finish what is under way in them."""
@@ -289,7 +292,7 @@ def _parts(sequence: EventSequence) -> tuple[dict[str, NDArray[Any]], dict[str, 
         "states": walk.machine.states, "total": walk.total, "key_count": sequence.keys.key_count,
     }  # fmt: skip
     if isinstance(walk, Pass):
-        plain["groups"], plain["bundles"] = walk.groups, walk.bundles
+        plain["groups"], plain["bundles"] = walk.operations.groups, walk.operations.bundles
     if sequence.absence:
         arrays["absence"], arrays["absence_rows"] = sequence.absence.pending, sequence.absence.rows
     return arrays, plain
@@ -301,7 +304,7 @@ def _restore(sequence: EventSequence, arrays: dict[str, NDArray[Any]], plain: di
         walk.machine.states = [tuple((int(a), int(b)) for a, b in state) for state in plain["states"]]
         first = int(walk.machine.threads.uses_start)
         walk.machine.numbers = {state: n for n, state in enumerate(walk.machine.states) if n >= first}
-        walk.groups, walk.bundles = int(plain["groups"]), int(plain["bundles"])
+        walk.operations.groups, walk.operations.bundles = int(plain["groups"]), int(plain["bundles"])
     else:
         walk.machine.states = [tuple(map(int, state)) for state in plain["states"]]
         walk.machine.numbers = {state: n for n, state in enumerate(walk.machine.states)}

@@ -15,15 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trident_core.errors import UsageError
+from trident_query.sequence.alphabet import BITS_MAX, Alphabet
 from trident_query.sequence.automaton import FOUND, Anchored, Threads, label
 from trident_query.sequence.code import TakeRow, compile_pattern
 from trident_query.sequence.columns import Columnar, NotColumnarError, Rows, columns_of
 from trident_query.sequence.measures import Scope
 from trident_query.sequence.native import strip_own
-from trident_query.sequence.passes import BITS_MAX, Alphabet, Pass, WithinPass
+from trident_query.sequence.passes import Pass
 from trident_query.sequence.question import Question, SequenceError, Skip
 from trident_query.sequence.question import Rows as Mode
 from trident_query.sequence.reference import Match, Matcher, output
+from trident_query.sequence.within_pass import WithinPass
 from trident_query.where.tree import Call, Column, Node, walk
 
 

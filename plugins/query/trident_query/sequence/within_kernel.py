@@ -120,7 +120,7 @@ def spans_within(
         if key < 0:
             continue
         letter = letters[symbols[i]]
-        if letter < 0:
+        if letter == 0:
             stop[0], stop[1] = i, symbols[i]
             return 1
         row = rows[i] if rows.shape[0] > 1 else rows[0] + i
