@@ -285,3 +285,23 @@ def test_a_spill_that_cannot_be_written_still_gives_out_what_it_has(
         fill(spill, make_events, 0, [20, 20, 20])
     assert np.array_equal(take_all(spill), make_events(0, spill.events))
     assert spill.events == 40
+
+
+def test_new_symbols_are_never_in_another_file_than_their_events(tmp_path: Path, make_events: Make) -> None:
+    """A power cut may take one file and leave the next: events would be merged whose symbols are lost."""
+    path = tmp_path / "store"
+    session = Session()
+    with ReferenceStore(path, "create", session) as store:
+        store.append(make_events(0, 3))
+    spill = Spill(OsFileSystem(), path, session, file_bytes=200)
+    for first in (3, 5, 7):
+        for locate in range(first, first + 9):
+            session.directory.put(Instrument(locate, f"SYMBOL{locate}", {"lot": 100}))
+        fill(spill, make_events, first, [2], make_events(first - 1, 1))
+    spill.close()
+    assert sorted(each.name for each in path.glob("*.spill")) == [spill_name(n) for n in (1, 2, 3)]
+    for gone in (1, 2, 3):
+        disk = {each.name: each.read_bytes() for each in path.iterdir() if each.name != spill_name(gone)}
+        again = ReferenceStore(PATH, "append", filesystem=CrashFileSystem(disk))
+        assert again.stats()["events"] == 1 + 2 * gone
+        assert all(f"SYMBOL{n}" in again.session.directory.symbols() for n in range(3, 12 * (gone > 1)))

@@ -70,9 +70,15 @@ class Spill:
             self._gained()
 
     def put(self, events: Events, before: Events | None) -> None:
-        """Add events (at least one) behind `before`, EVENT[1]: what left the ring just before them."""
+        """Add events (at least one) behind `before`, EVENT[1]: what left the ring just before them.
+
+        New symbols stand before them in the same file: a power cut that takes one file and leaves the next
+        must not leave events without their symbols.
+        """
         before_seq = int(before["seq"][0]) if before is not None and len(before) else 0
         before_crc = event_crc(before)
+        if not self._queue or self._queue[-1].end >= self._file_bytes:
+            self._queue.append(self._begin())
         if self._known_version != self._session.directory.version:
             for part in _parts(self._gained()):
                 frame = Frame(
@@ -131,8 +137,6 @@ class Spill:
         return gained
 
     def _write(self, frame: Frame, payload: bytes | memoryview) -> None:
-        if not self._queue or self._queue[-1].end >= self._file_bytes:
-            self._queue.append(self._begin())
         file = self._queue[-1]
         header = encode_header(frame._replace(number=self._frames, file=file.number))
         write_all(self._files, file.handle, header, file.end)

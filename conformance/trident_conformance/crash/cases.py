@@ -19,7 +19,7 @@ EVENTS_MAX: Final = 40
 
 #: Scripts that the first seeds play: several syncs, syncs of nothing, a rotation inside one append, one right
 #: after a sync, reopenings, syncs interrupted at each step, flushes and compactions with openings between
-#: them that have work left to do, and power cuts while all that goes on.
+#: them that have work left to do, power cuts while all that goes on, and spills of the line.
 FIXED: Final = (
     "a2 a1 s a3 s a16 a3 s r a1 s a2",
     "a1 s s a1 s r r a1 s a13 s a2 a1",
@@ -31,6 +31,7 @@ FIXED: Final = (
     "a6 s a2 s a3 s a1 s a9 s a3 s a2 s a30 s a2 s r a2 s a1 s a8",
     "a3 s a2 x a1 s a4 x a2 x s a1",
     "a30 s a16 x a20 s a9 x a2 s",
+    "a5 s p3 p6 a2 u a4 s p2 s p5 x a1 p4 k20 p3 r p6 x u a2",
 )
 
 
@@ -63,12 +64,12 @@ def _script(rng: random.Random) -> str:
     steps: list[str] = []
     left = EVENTS_MAX
     for _ in range(rng.randint(5, 12)):
-        kind = rng.choices("asxrikfc", (8, 6, 3, 2, 2, 2, 1, 1))[0]
-        if kind == "a":
+        kind = rng.choices("apsxriukfc", (8, 2, 6, 3, 2, 2, 2, 2, 1, 1))[0]
+        if kind in "ap":
             count = min(rng.choice((1, 1, 2, 3, 5, 9, 16)), left)
             left -= count
             if count:
-                steps.append(f"a{count}")
+                steps.append(f"{kind}{count}")
         else:
             most = {"i": 5, "k": 100}.get(kind)
             steps.append(f"{kind}{rng.randint(1, most)}" if most else kind)

@@ -19,11 +19,14 @@ import numpy as np
 from trident_core.contracts import Store
 from trident_core.dtypes import EVENT, Events
 from trident_core.errors import DamagedStoreError, StoreError, UsageError
+from trident_core.line.spill import Spill
+from trident_core.line.spill_recovery import merge_left
 from trident_core.session import Instrument, Session
 from trident_store.crashmodel import CrashFileSystem
 from trident_store.diskstates import CrashPoint, Disk
 
 PATH: Final = Path("/store")
+SPILL_BYTES: Final = 100  # of a spill file: a put or two
 #: makes a store: (mode, session or None, file system)
 Opener = Callable[[str, Session | None, CrashFileSystem], Store]
 
@@ -41,6 +44,13 @@ def make_events(first: int, count: int, life: int = 0) -> Events:
     events["type"] = np.frombuffer(b"AFECXDUP", np.uint8)[(ordinal % np.uint64(8)).astype(np.intp)]
     events["aux"] = (ordinal[:, None] + np.arange(8, dtype=np.uint64)) % np.uint64(251)
     return events
+
+
+def opened(opener: Opener, files: CrashFileSystem) -> tuple[Store, int, int]:
+    """A store opened for writing, as the line does it: the events that were its own, and those of a spill."""
+    store = opener("append", None, files)
+    spilled = store.recovery.spilled_events
+    return store, store.recovery.events - spilled, spilled + merge_left(store, files, PATH).events
 
 
 def read_all(store: Store) -> Events:
@@ -72,8 +82,9 @@ class Run:
     "i3" syncs and is interrupted, as by Ctrl-C, after the third change to the disk. "x" is a power cut: the
     run goes on with a store that is opened on one of the states it may leave. "k7" appends 16 events, syncs,
     and is killed after the seventh change: what was written is all there, durable or not. "f" and "c" flush
-    and compact a store that can. `points` are all moments at which power may fail, those during recoveries
-    included.
+    and compact a store that can. "p5" puts 5 events into a spill beside the store, as the line does when the
+    store is slow, and so does each append behind it until "u" has the store take them up. `points` are all
+    moments at which power may fail, those during recoveries included.
     """
 
     def __init__(self, opener: Opener, files: CrashFileSystem, key: str = "") -> None:
@@ -84,6 +95,7 @@ class Run:
         self.expected = b""  # what was found at opening and what was appended since
         self.life = -1
         self.session = Session()
+        self.spill: Spill | None = None  # what the line has spilled and the store not yet taken
         self._rng = random.Random(key)
         files.on_change = self._point
 
@@ -97,10 +109,11 @@ class Run:
         self.acked = 0
 
     def resume(self) -> None:
-        """Open for writing; what is found is acknowledged by that."""
-        self.store = self.opener("append", None, self.files)
+        """Open for writing; what is found, and what is taken up of a spill, is acknowledged by that."""
+        self.spill = None
+        self.store, own, spilled = opened(self.opener, self.files)
         self.session = self.store.session
-        found = self.store.recovery.events
+        found = own + spilled
         self._new_life(self.expected[: found * EVENT.itemsize])
         self.acked = found
 
@@ -119,11 +132,13 @@ class Run:
     def _take(self, step: str) -> None:
         if step == "s":
             self.store.sync()
-            self.acked = self.attempted
+            self.acked = self.attempted - self._spilled
         elif step == "r":
             self.store.close()
-            self.acked = self.attempted
+            self.acked = self.attempted - self._spilled
             self.resume()
+        elif step == "u":
+            self._take_up()
         elif step == "x":
             self._power_cut()
         elif step in ("f", "c"):
@@ -137,8 +152,29 @@ class Run:
             events = make_events(self.attempted, int(step[1:]), self.life)
             for locate in np.unique(events["locate"]):
                 self.session.directory.put(Instrument(int(locate), f"SYM{locate}", {"round_lot": 100}))
+            before = np.frombuffer(self.expected, EVENT)[-1:]
             self._expect(self.expected + events.tobytes())
-            self.store.append(events)
+            if step[0] == "p" and self.spill is None:
+                self.spill = Spill(self.files, PATH, self.session, file_bytes=SPILL_BYTES)
+            if self.spill is not None:
+                self.spill.put(events, before)
+            else:
+                self.store.append(events)
+
+    @property
+    def _spilled(self) -> int:
+        return self.spill.pending if self.spill is not None else 0
+
+    def _take_up(self) -> None:
+        """The store takes everything that was spilled; it is durable before a spill file goes."""
+        if self.spill is not None:
+            out = np.zeros(3, EVENT)
+            while count := self.spill.take(out):
+                self.store.append(out[:count])
+            self.store.sync()
+            self.acked = self.attempted
+            self.spill.release()
+            self.spill = None
 
     def _new_life(self, found: bytes) -> None:
         self.life += 1
@@ -247,7 +283,7 @@ class Judge:
             files = CrashFileSystem(disk, exists=bool(disk))
             seen = read_all(self._opener("read", None, files))
             problem = "" if files.visible() == disk else "a reader changed the disk"
-            return Verdict(seen.tobytes(), problem or self._writer_problem(disk, seen))
+            return self._writer_s(disk, seen, problem)
         except DamagedStoreError as error:
             return Verdict(None, f"! a crash looks like damage: {error}")
         except StoreError as error:
@@ -255,15 +291,21 @@ class Judge:
         except Exception as error:  # a broken protocol may break in any way
             return Verdict(None, f"! {error!r}")
 
-    def _writer_problem(self, disk: Disk, seen: Events) -> str:
+    def _writer_s(self, disk: Disk, seen: Events, problem: str) -> Verdict:
+        """The verdict of a writer, who also takes up what was spilled."""
         files = CrashFileSystem(disk)
-        store = self._opener("append", None, files)
-        if store.recovery.events != len(seen):
-            return f"a reader sees {len(seen)} events, recovery {store.recovery.events}"
+        store, own, spilled = opened(self._opener, files)
+        if own != len(seen):
+            problem = problem or f"a reader sees {len(seen)} events, recovery {own}"
+        events = seen
+        if spilled:
+            events = read_all(store)
+            if not _same(events[:own], seen) or len(events) != own + spilled:
+                problem = problem or f"with {spilled} spilled events there are {len(events)} of {own}"
         key = tuple(sorted(files.visible().items()))
-        if key not in self._written_on:
-            self._written_on[key] = self._on_writing_on(store, files, seen)
-        return self._written_on[key]
+        if not problem and key not in self._written_on:
+            self._written_on[key] = self._on_writing_on(store, files, events)
+        return Verdict(events.tobytes(), problem or self._written_on[key])
 
     def _on_writing_on(self, store: Store, files: CrashFileSystem, seen: Events) -> str:
         unknown = {int(locate) for locate in seen["locate"]} - set(store.session.directory.as_mapping())
