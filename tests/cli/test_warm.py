@@ -21,6 +21,8 @@ COMMAND_LINES = """
 simulate day.itch50.gz --messages 300000 --symbols 60
 info day.itch50.gz
 info day.itch50.gz --parser reference --json
+facts day.itch50.gz
+simulate agents.itch --agents --messages 3000 --symbols 2 --minutes 10
 replay day.itch50.gz --symbols ZXZZT
 run day.itch50.gz store
 convert day.itch50.gz tables --date 2019-12-30
@@ -58,7 +60,7 @@ def test_after_warm_no_command_compiles(trident: Run, tmp_path: Path) -> None:
     assert sum(step["compiled"] for step in json.loads(cold.stdout)) > 100
     before = kernels(cache)
     lines = [line.split() for line in COMMAND_LINES.strip().splitlines()]
-    assert {words[0] for words in lines} == {*COMMANDS, "simulate"}
+    assert {words[0] for words in lines} == {*COMMANDS, "simulate", "facts"}
     for words in lines:
         done = trident(*words, env=env, timeout=600)
         assert done.returncode == 0, (words, done.stderr)

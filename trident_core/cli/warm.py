@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -78,6 +78,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "tables", _make_tables
     yield "LOBSTER's files", warm_lobster
     yield "simulator", _simulate
+    yield "agents", partial(_simulate, agents=True, minutes=1)
 
 
 def _make_tables() -> None:
@@ -105,6 +106,6 @@ def _time(book: TimedBook) -> None:
         book.time_events(np.zeros(1, EVENT), np.zeros(1, TOP), np.zeros(1, EFFECT), nothing)
 
 
-def _simulate() -> None:
+def _simulate(**options: Any) -> None:
     with tempfile.TemporaryDirectory(prefix="trident-warm-") as folder:
-        simulate_day(Path(folder) / "day", messages=1_000, symbols=6)
+        simulate_day(Path(folder) / "day", messages=6_000, symbols=6, **options)

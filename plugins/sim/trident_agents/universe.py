@@ -48,7 +48,7 @@ CROWD_OWNERS: Final = 64
 #: Messages that one arrival of the crowd leads to, at the start; the pace corrects it.
 MESSAGES_PER_ARRIVAL: Final = 9
 #: Spread that makers ask for, and a quarter second's move of the fair value, in 1/10^6 of the price.
-UNIT_PPM, VOL_PPM = 650, 18
+UNIT_PPM, VOL_PPM = 800, 18
 #: Opening prices in dollars, log-uniform.
 _PRICES: Final = (8, 16, 32, 64, 128, 256, 512)
 

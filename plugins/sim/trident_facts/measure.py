@@ -27,7 +27,8 @@ _BOOK: Final = np.frombuffer(b"AFXDECU", np.uint8)
 @dataclass(frozen=True, slots=True)
 class Options:
     """`symbols`: these; else the `busiest` ones. `start`, `end`: ns of the day; None: 09:30 to 16:00 (or
-    to the last order event, if that is earlier) if the symbol has any there, else all there is. `engines`: for `open_input`."""
+    to the last order event, if that is earlier) if the symbol has any there, else all there is. `engines`:
+    for `open_input`."""
 
     symbols: tuple[str, ...] = ()
     busiest: int = 1
