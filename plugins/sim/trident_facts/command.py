@@ -23,7 +23,7 @@ Measured = list[tuple["Track", dict[str, float | None]]]
 def facts(
     days: Annotated[
         list[str],
-        typer.Argument(metavar="DAY…", help="Day files, captures, or LOBSTER days (message files, zips)."),
+        typer.Argument(metavar="DAY", help="Day files, captures, or LOBSTER days (message files, zips)."),
     ],
     symbols: common.Symbols = "",
     busiest: Annotated[
