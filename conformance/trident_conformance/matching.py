@@ -139,9 +139,7 @@ def derive(market: Matcher, data: dict[str, Any]) -> None:
     data["state_digest"] = market.state_digest().hex()
 
 
-def submit(
-    market: Matcher, asked: Commands, sizes: Sequence[int] = (1 << 20,), room: int = 65_536
-) -> Reports:
+def submit(market: Matcher, asked: Commands, sizes: Sequence[int] = (1 << 20,), room: int = 500) -> Reports:
     """All reports: commands in calls of these sizes, over and over, with `room` rows for each call."""
     evidence.fed(market, commands=[asked])
     found, at, turn = [np.zeros(0, REPORT)], 0, 0

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from trident_conformance import matching, orders, streams, vectors
 from trident_conformance.engines import Engine, reference
+from trident_conformance.ledger import Ledger
 from trident_core.contracts import Allocation, Capability, Kind, MarketRules, Matcher
 from trident_core.contracts.matching import REPORTS_MIN
 from trident_core.dtypes import EVENT, LEVEL, ORDER, TOP
@@ -31,7 +32,7 @@ def market(engine: Engine, rules: MarketRules | None = None) -> Matcher:
 
 
 def as_the_law(
-    engine: Engine, rules: MarketRules, commands: Commands, sizes: list[int], room: int = 65_536
+    engine: Engine, rules: MarketRules, commands: Commands, sizes: list[int], room: int = 500
 ) -> None:
     """Reports in any split, and all that can be read at the end."""
     law, mine = market(reference(Kind.BOOK), rules), market(engine, rules)
@@ -61,7 +62,7 @@ class TestMatchingAnyStream:
             as_the_law(book_engine, rules, commands, sizes, room)
 
         sizes = st.lists(st.integers(1, 9), min_size=1, max_size=4)
-        rooms = st.sampled_from([65_536, REPORTS_MIN, REPORTS_MIN + 1])
+        rooms = st.sampled_from([500, REPORTS_MIN, REPORTS_MIN + 1])
         chosen = {"rules": orders.markets(), "commands": orders.streams(flavour)}
         prove(check, **chosen, sizes=sizes, room=rooms, examples=15)
 
@@ -88,8 +89,23 @@ class TestMatchingAnyStream:
 
     def test_many_prices_and_symbols(self, book_engine: Engine, quick: bool) -> None:
         """MATCH-10, 13: prices far apart, many levels, deep queues."""
-        commands = orders.stream(5, 600 if quick else 3_000, "plain", locates=5, owners=9, spread=4_000)
+        commands = orders.stream(5, 600 if quick else 1_500, "plain", locates=5, owners=9, spread=4_000)
         as_the_law(book_engine, MarketRules(), commands, [200], 1_000)
+
+
+class TestMatchingLedger:
+    @pytest.mark.parametrize("flavour", FLAVOURS)
+    def test_accounts_that_know_no_engine(self, book_engine: Engine, flavour: str, quick: bool) -> None:
+        """MATCH-5, 6, 12, 13, 40, 60: bought is sold, what comes in is filled, cancelled or rests; no limit
+        is broken, no better price, no earlier order is passed over, no book stays crossed, no stop triggers
+        twice."""
+        for allocation in Allocation:
+            rules = orders.market(len(flavour) + 1, allocation=allocation)
+            mine, accounts = market(book_engine, rules), Ledger(rules)
+            commands = orders.stream(len(flavour) + 20, 100 if quick else 250, flavour)
+            for at in range(len(commands)):
+                accounts.enter(commands[at], matching.submit(mine, commands[at : at + 1]))
+            accounts.close(mine)
 
 
 class TestMatchingPublished:

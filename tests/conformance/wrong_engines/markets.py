@@ -221,7 +221,7 @@ class _CutsOff(ReferenceMatcher):
 __all__ = [
     "BlocksArePartial", "BlocksAreStuck", "CrossesWithoutAReference", "FillsOrKillsSome",
     "ForgetsTheMarketsPolicy", "ForgetsTheRest", "GrowsInPlace", "IcebergsKeepTheirPlace",
-    "LosesPriorityOnAFill", "MassCancelsEveryone", "SharesOutRoundedUp", "SlipsWithoutLimit", "StopsDoNotTrail",
-    "StopsFireBackwards",
+    "LosesPriorityOnAFill", "MassCancelsEveryone", "SharesOutRoundedUp", "SlipsWithoutLimit",
+    "StopsDoNotTrail", "StopsFireBackwards",
     "StopsTriggerTwice",
 ]  # fmt: skip
