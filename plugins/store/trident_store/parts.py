@@ -13,7 +13,7 @@ from trident_core.dtypes import EVENT, Events
 from trident_core.errors import UsageError
 from trident_core.export import need_pyarrow
 from trident_core.session import Session
-from trident_store.filters import Range, check_reference, conditions, join, naming, rebatch
+from trident_store.filters import Filter, Range, check_reference, conditions, join, naming, rebatch
 
 ALL_SEQ: Final = (0, (1 << 64) - 1)
 
@@ -47,7 +47,11 @@ class PartsSnapshot(ABC):
         """
         self._require_open()
         where = conditions(seq, ts, locates, types, batch)
-        return rebatch((where.pick(events) for events in self._parts(where.seq)), batch)
+        return rebatch(self._picked(where), batch)
+
+    def _picked(self, where: Filter) -> Iterator[Events]:
+        """The events that satisfy all conditions, in order, in arrays of any size."""
+        return (where.pick(events) for events in self._parts(where.seq))
 
     def scan_into(self, out: Events, **filters: Any) -> Iterator[int]:
         """As `scan`, into the caller's array, EVENT[n]: each time as many events as fit, and how many.

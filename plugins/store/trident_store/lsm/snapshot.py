@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from trident_core.dtypes import EVENT, Events
 from trident_core.errors import UsageError
 from trident_core.session import Session
-from trident_store.filters import Range, check_reference, conditions, join, rebatch
+from trident_store.filters import Filter, Range, check_reference, conditions, join
 from trident_store.logfiles import LogPart
 from trident_store.lsm.layout import COLUMNS
 from trident_store.lsm.lookup import Found, lookup
@@ -21,7 +21,6 @@ from trident_store.lsm.table_reader import LsmTable
 from trident_store.lsm.tail import Tail
 from trident_store.snapshot import LogSnapshot, log_events
 
-_ALL_SEQ: Final = (0, (1 << 64) - 1)
 _MAX_REF: Final = (1 << 64) - 1
 
 
@@ -47,25 +46,10 @@ class LsmSnapshot(LogSnapshot):
         self._tail = Tail(log) if log.end.ordinal > log.start.ordinal else None
         self._rooms: list[_Room] = []  # for look-ups, one for each that is under way
 
-    def scan(
-        self,
-        *,
-        seq: Range = (None, None),
-        ts: Range = (None, None),
-        locates: Sequence[int] | NDArray[Any] | None = None,
-        types: bytes | None = None,
-        batch: int = 65_536,
-    ) -> Iterator[Events]:
-        """See `trident_core.contracts.Snapshot.scan`. The arrays are the caller's own.
-
-        Raises UsageError at once for a wrong argument; DamagedStoreError before it would yield an event of a
-        frame or a block that does not check.
-        """
-        self._require_open()
-        where = conditions(seq, ts, locates, types, batch)
+    def _picked(self, where: Filter) -> Iterator[Events]:
         tables = (table.scan(where) for table in self._readers if _overlap(table, where.seq))
         log = (where.pick(events) for events in log_events(self._log, where.seq))
-        return rebatch(chain(chain.from_iterable(tables), log), batch)
+        return chain(chain.from_iterable(tables), log)
 
     def get(self, ref: int) -> Events:
         """Every event that names the order reference `ref`, or replaces an order by it (U), in append order.
