@@ -189,13 +189,15 @@ def _why(name: str, large: bool) -> str:
 
 
 class AutoSet:
-    """Up to 64 patterns by the engine that takes them all. Capability SETS."""
+    """Up to 64 patterns by the engine that takes them all, large columns by `llvm`. Capability SETS."""
 
     def __init__(self, patterns: Sequence[str], *, flags: str, full: bool, raw: bool) -> None:
         self.patterns = tuple(check_set(patterns))
         self.refused: dict[str, str] = {}
+        self._options = {"flags": flags, "full": full, "raw": raw}
+        self._large: Any = None
         for name, spec in _specs().items():
-            if Capability.SETS not in spec.capabilities or _engine(name) is None:
+            if name == "llvm" or Capability.SETS not in spec.capabilities or _engine(name) is None:
                 continue
             try:
                 self.program = _engine(name).compile_set(self.patterns, flags=flags, full=full, raw=raw)
@@ -207,16 +209,23 @@ class AutoSet:
 
     def match_set(self, column: NDArray[Any]) -> NDArray[np.uint64]:
         """u64[n]: bit i says whether pattern i occurs in the value."""
-        masks: NDArray[np.uint64] = self.program.match_set(column)
+        check_column(column)
+        program = self.program
+        if len(column) >= LLVM_VALUES_MIN and "llvm" in _specs() and _engine("llvm") is not None:
+            if self._large is None:
+                self._large = _engine("llvm").compile_set(self.patterns, **self._options)
+            program = self._large
+        masks: NDArray[np.uint64] = program.match_set(column)
         return masks
 
     def explain(self) -> Explanation:
         """Which engine took the set, and what the others said."""
         return {
             "engine": "auto",
-            "why": {"set": f"{self.name}: {_why(self.name, True)}"},
+            "why": {"set": f"{self.name}: {_why(self.name, True)}"}
+            | ({} if self._large is None else {"large columns": f"llvm: {_why('llvm', True)}"}),
             "refused": dict(self.refused),
-            "programs": [self.program.explain()],
+            "programs": [one.explain() for one in (self.program, self._large) if one is not None],
         }
 
 

@@ -31,7 +31,7 @@ def trident_register_queries() -> list[EngineSpec]:
             name="llvm",
             factory="trident_query.llvm.engine:LlvmQuery",
             summary="machine code for each pattern: a SIMD circuit for columns, a scan for texts",
-            capabilities=_ALL - {Capability.SETS},
+            capabilities=_ALL,
             requires=("llvmlite",),
         ),
         EngineSpec(

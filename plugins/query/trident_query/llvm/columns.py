@@ -14,7 +14,7 @@ from trident_query.column import fixed_width
 from trident_query.glushkov import Glushkov
 from trident_query.limits import LimitError
 from trident_query.llvm.code import RefusedError
-from trident_query.llvm.fields import NAME, match_code
+from trident_query.llvm.fields import NAME, Match, match_code
 from trident_query.llvm.host import Host, object_code
 from trident_query.llvm.kernels import Kernel, kernels
 from trident_query.llvm.objects import Stored
@@ -70,16 +70,19 @@ class Columns:
             raise known.with_traceback(None)
         return known
 
+    def _code(self, width: int, contiguous: bool) -> Match:
+        return match_code(self._automaton(), width, self._host, contiguous=contiguous, raw=self._raw)
+
     def _load(self, width: int, contiguous: bool) -> Kernel:
         def make() -> Stored:
-            made = match_code(self._automaton(), width, self._host, contiguous=contiguous, raw=self._raw)
+            made = self._code(width, contiguous)
             return Stored(object_code(made.ir, self._host), {"operations": made.operations})
 
         key = f"{width} {'in a row' if contiguous else 'apart'}|{self._key}"
         return kernels().get(key, self._host, NAME, _ARGUMENTS, make)
 
     def run(
-        self, layout: Layout, bits: NDArray[np.uint8] | None = None, bools: NDArray[np.bool_] | None = None
+        self, layout: Layout, bits: NDArray[np.uint8] | None = None, bools: NDArray[Any] | None = None
     ) -> int:
         """How many values match; which ones, into `bits` (u8[ceil(n / 8)]) and `bools` (bool[n])."""
         kernel = self.kernel(layout)

@@ -9,8 +9,8 @@ so, and why; what no engine of tables or bits takes raises LimitError.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from trident_query.llvm.host import Host, host
 from trident_query.llvm.texts import Bytes, TextScan
 from trident_query.llvm.verify import SpentError, load_walk
 from trident_query.program import Explanation, Question
+
+if TYPE_CHECKING:
+    from trident_query.llvm.sets import LlvmSet
 
 #: Engines that are asked where there is no code for it, in this order.
 _OTHERS: Final = ("dfa", "glushkov")
@@ -271,6 +274,14 @@ class LlvmQuery:
         flag.
         """
         return LlvmProgram(Question(pattern, flags, full, raw, first), self.host)
+
+    def compile_set(
+        self, patterns: Sequence[str], *, flags: str = "", full: bool = False, raw: bool = False
+    ) -> LlvmSet:
+        """Compile up to 64 patterns to match at once; options and errors as for `compile`."""
+        from trident_query.llvm.sets import LlvmSet
+
+        return LlvmSet(patterns, flags=flags, full=full, raw=raw, host=self.host)
 
     def warm_up(self) -> None:
         """Compile what is the same for every pattern, or load it from the cache."""

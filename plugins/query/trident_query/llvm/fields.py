@@ -11,6 +11,7 @@ stack first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -137,11 +138,38 @@ def match_code(automaton: Glushkov, width: int, host: Host, *, contiguous: bool,
     planes = Planes(code, width, contiguous=contiguous)
     mask = Circuit(code, automaton, width, planes.plane, raw=raw).found()
     ordered = mask if mask in (TRUE, FALSE) else planes.in_order(mask)
-    found = code.as_bits(ordered)
-    if ordered in (TRUE, FALSE):
-        ones = f"splat (i8 {int(ordered == TRUE)})"
-    else:
-        ones = code.with_byte("and", ordered, 1)
+    ones = (
+        f"splat (i8 {int(ordered == TRUE)})"
+        if ordered in (TRUE, FALSE)
+        else code.with_byte("and", ordered, 1)
+    )
+    return _framed(code, width, code.as_bits(ordered), ones)
+
+
+def set_code(automata: Sequence[Glushkov], width: int, host: Host, *, contiguous: bool, raw: bool) -> Match:
+    """The same for up to 8 patterns: bit k of byte i of `bools` says whether the k-th occurs in value i, and
+    values with any are counted. Planes, and what circuits have in common, are made once."""
+    code = Code(host)
+    planes = Planes(code, width, contiguous=contiguous)
+    always, some = 0, FALSE
+    for number, automaton in enumerate(automata):
+        mask = Circuit(code, automaton, width, planes.plane, raw=raw).found()
+        if mask == TRUE:
+            always |= 1 << number
+        elif mask != FALSE:
+            bit = code.with_byte("and", mask, 1 << number)
+            some = bit if some == FALSE else code.binary("or", some, bit)
+    if some == FALSE:
+        return _framed(code, width, code.as_bits(TRUE if always else FALSE), f"splat (i8 {always})")
+    octets = planes.in_order(some)
+    if always:
+        return _framed(code, width, code.as_bits(TRUE), code.with_byte("or", octets, always))
+    return _framed(code, width, code.as_bits(code.inverse(code.compare("eq", octets, 0))), octets)
+
+
+def _framed(code: Code, width: int, found: str, ones: str) -> Match:
+    """The loop around a block's code: its bits, and its bytes for `bools`."""
+    host = code.host
     ir = _FRAME.format(
         body="\n".join(code.lines),
         block=host.width,
