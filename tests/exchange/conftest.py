@@ -15,6 +15,12 @@ from trident_core.session import Session
 from trident_exchange.exchange import select_matcher
 
 
+@pytest.fixture(autouse=True)
+def _without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parser is asked for its encoder only, which all engines share; processes start in a second then."""
+    monkeypatch.setenv("TRIDENT_PARSER", "reference")
+
+
 @pytest.fixture
 def make_matcher() -> Any:
     return select_matcher("reference")[1]

@@ -267,9 +267,9 @@ def everything(exchange: Exchange) -> list[list[bytes]]:
 def test_any_batches_and_a_journal_read_again_say_the_same(
     tmp_path: Path, make_matcher: Any, seed: int
 ) -> None:
-    messages = flow(seed, 300)
+    messages = flow(seed, 200)
     found = []
-    for batch in (1, 7, 300):
+    for batch in (3, 200):
         market = Market(tmp_path / f"b{batch}", make_matcher)
         core = market.exchange.core
         for at in range(0, len(messages), batch):
@@ -284,7 +284,7 @@ def test_any_batches_and_a_journal_read_again_say_the_same(
         again = Exchange(tmp_path / f"b{batch}", None, make_matcher)
         assert (everything(again), again.digest()) == before
         again.close()
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
 
 
 def test_the_feed_makes_the_books_again(market: Market, replay: Callable[[bytes, Any], str]) -> None:

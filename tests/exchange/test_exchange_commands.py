@@ -22,16 +22,11 @@ from trident_exchange import faults
 from trident_exchange.accounting import Ledger, books_agree, heard, two_sides
 from trident_exchange.client import Client, price_of
 from trident_exchange.command import exchange
+from trident_exchange.exchange import Exchange, select_matcher
 from trident_exchange.order_command import order
 from trident_exchange.ouch import encode
 from trident_exchange.ouch import messages as m
 from trident_exchange.udp import parse_address
-
-
-@pytest.fixture(autouse=True)
-def _without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes start in a second where nothing of theirs is compiled."""
-    monkeypatch.setenv("TRIDENT_PARSER", "reference")
 
 
 def trident(*words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -110,7 +105,9 @@ def test_an_exchange_from_its_first_order_to_the_end_of_its_day(running: Any, tm
         letters = b"".join(bytes(events["type"]) for events in store.snapshot().scan()).decode()
     assert letters.startswith("SRRHHSSAE")
     assert "AEAE" in letters  # the second A is what the order showed next
-    assert running().told["ended"]
+    again = Exchange(tmp_path / "x", None, select_matcher("reference")[1])
+    assert again.core.ended
+    again.close()
 
 
 def test_what_a_kill_leaves_and_what_is_told_of_it(running: Any) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trident_core.stats import Anomalies
-from trident_exchange.ouch import OuchError, Tag, decode_inbound, decode_outbound, encode, option
+from trident_exchange.ouch import OuchError, Tag, decode_inbound, decode_outbound, encode, option, quick
 from trident_exchange.ouch import messages as m
 from trident_exchange.ouch.layout import BY_CLASS, INBOUND, OUTBOUND, Appendage, Layout
 from trident_exchange.ouch.options import FORMATS, decode_options, encode_options
@@ -152,6 +152,21 @@ def test_every_message_there_and_back(layout: Layout) -> None:
         assert encode(decode_one(data)) == data
 
     check()
+
+
+@settings(max_examples=50, deadline=None)
+@given(ouch_messages(BY_CLASS[m.EnterOrder]), st.integers(0, 1 << 60), st.integers(0, 1 << 60))
+def test_the_quick_answers_are_those_of_the_codec(e: m.EnterOrder, ts: int, number: int) -> None:
+    assert quick.accepted(encode(e), ts, number) == encode(
+        m.Accepted(ts, e.user_ref_num, e.side, e.quantity, e.symbol, e.price, e.time_in_force, e.display,
+                   number, e.capacity, e.intermarket_sweep, e.cross_type, "L", e.cl_ord_id, e.options)
+    )  # fmt: skip
+    assert quick.executed(ts, e.user_ref_num, e.quantity, e.price, "R", number) == encode(
+        m.Executed(ts, e.user_ref_num, e.quantity, e.price, "R", number)
+    )
+    assert quick.canceled(ts, e.user_ref_num, e.quantity, "U") == encode(
+        m.Canceled(ts, e.user_ref_num, e.quantity, "U")
+    )
 
 
 def test_sizes_are_those_of_the_specification() -> None:

@@ -11,6 +11,7 @@ from trident_core.orders import REPORT, Reports
 from trident_exchange.entering import CANCELS, reject_reason
 from trident_exchange.open_orders import OpenOrder
 from trident_exchange.ouch import messages as m
+from trident_exchange.ouch import quick
 from trident_exchange.ouch.codec import encode
 from trident_exchange.ouch.codes import Cancel, Liquidity, Reject
 from trident_exchange.ouch.options import Options, Tag
@@ -94,12 +95,8 @@ class Answers:
 
     def _accepted(self, row: Row) -> None:
         order = self.orders[row.id]
-        e = order.entered
         order.leaves = row.leaves
-        self._say(order.account, encode(m.Accepted(
-            row.ts, e.user_ref_num, e.side, e.quantity, e.symbol, e.price, e.time_in_force, e.display,
-            row.ref, e.capacity, e.intermarket_sweep, e.cross_type, "L", e.cl_ord_id, e.options,
-        )))  # fmt: skip
+        self._say(order.account, quick.accepted(order.raw, row.ts, row.ref))
 
     def _rejected(self, row: Row) -> None:
         if row.code == Op.NEW:
@@ -113,10 +110,7 @@ class Answers:
         e = order.entered
         if row.reason == Reason.POST_ONLY and row.code == Op.NEW:
             # OUCH has no such rejection: the order is accepted and dead.
-            self._say(order.account, encode(m.Accepted(
-                row.ts, e.user_ref_num, e.side, e.quantity, e.symbol, e.price, e.time_in_force, e.display, 0,
-                e.capacity, e.intermarket_sweep, e.cross_type, "D", e.cl_ord_id, e.options,
-            )))  # fmt: skip
+            self._say(order.account, quick.accepted(order.raw, row.ts, 0, b"D"))
             self._cancel(order, row.ts, e.quantity, Cancel.POST_ONLY)
             return
         reason = (
@@ -141,9 +135,13 @@ class Answers:
         order.executed += row.qty
         self._counts["executed"] += 1
         order.leaves = leaves
-        self._say(order.account, encode(m.Executed(
-            row.ts, order.entered.user_ref_num, row.qty, row.price, flag, row.ref2, tag_of(order.index) or (),
-        )))  # fmt: skip
+        number = order.entered.user_ref_num
+        if order.index:
+            options = tag_of(order.index) or ()
+            told = encode(m.Executed(row.ts, number, row.qty, row.price, flag, row.ref2, options))
+        else:
+            told = quick.executed(row.ts, number, row.qty, row.price, flag, row.ref2)
+        self._say(order.account, told)
         if not leaves:
             del self.orders[id_]
 
@@ -168,7 +166,11 @@ class Answers:
 
     def _cancel(self, order: OpenOrder, ts: int, quantity: int, reason: str) -> None:
         number = order.entered.user_ref_num
-        self._say(order.account, encode(m.Canceled(ts, number, quantity, reason, tag_of(order.index))))
+        if order.index:
+            told = encode(m.Canceled(ts, number, quantity, reason, tag_of(order.index)))
+        else:
+            told = quick.canceled(ts, number, quantity, reason)
+        self._say(order.account, told)
 
     def _modified(self, ts: int, order: OpenOrder) -> None:
         e = order.entered

@@ -123,7 +123,10 @@ class SoupClient:
                 break
             if time.monotonic() >= until:
                 return
-        data = self.socket.recv(_CHUNK)
+        try:
+            data = self.socket.recv(_CHUNK)
+        except ConnectionResetError:
+            data = b""
         if not data:
             self.ended = True
         for each in self.end.receive(data):

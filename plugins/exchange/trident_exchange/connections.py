@@ -63,6 +63,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._paused = False
         self._logout = False
+        self._refused = ""
         limits = desk.limits
         self._clock = soup.Clock(time.monotonic(), limits.heartbeat_s, limits.timeout_s)
         self._progress = self._clock.sent
@@ -74,7 +75,8 @@ class Connection(asyncio.Protocol):
         self._transport = transport
         self.peer = "{}:{}".format(*(transport.get_extra_info("peername") or ("?", "?"))[:2])
         if len(self.desk.connections) >= self.desk.limits.connections_max:
-            self.close("too many connections")
+            self._refused = "too many connections"  # told when the login has been read: else it may be lost
+            asyncio.get_running_loop().call_later(self.desk.limits.login_s, self.close)
             return
         transport.set_write_buffer_limits(high=self.desk.limits.unsent_bytes)
         self.desk.connections.add(self)
@@ -83,6 +85,9 @@ class Connection(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             return
         self._clock.received = time.monotonic()
+        if self._refused:
+            self.close(self._refused)
+            return
         try:
             found = self.end.receive(data)
             payloads = []

@@ -16,7 +16,7 @@ import numpy as np
 from trident_core.contracts.matching import Matcher, Op, OrderFlag
 from trident_core.dtypes import Events
 from trident_core.errors import StoreError
-from trident_core.orders import COMMAND, REPORT
+from trident_core.orders import COMMAND, REPORT, Reports
 from trident_core.publication import events_of
 from trident_exchange import entering, replacing
 from trident_exchange.answering import Answers, rejected, rows_of, tag_of
@@ -51,6 +51,8 @@ class Core:
         self._said: dict[int, list[bytes]] = {}
         self._events: list[Events] = []
         self._heirs: list[int] = []
+        self._raw = b""
+        self._found: list[Reports] = []
         self._commands = bytearray()
         self._reports = np.zeros(_ROOM, REPORT)
         self._answers = Answers(self.orders, self._say, self.counts)
@@ -67,6 +69,7 @@ class Core:
         for what, number, ts, data, message in records:
             self.now = ts
             if what == What.MESSAGE:
+                self._raw = data
                 self._message(self.accounts[number], message or decode_inbound(data), ts)
             elif what == What.ACCOUNT:
                 self._open_account(number, data)
@@ -82,6 +85,7 @@ class Core:
 
     def take(self) -> tuple[dict[int, list[bytes]], list[Events]]:
         """(messages by account, EVENTs) since the last call. EVENT.seq is not set."""
+        self._settle()
         said, events = self._said, self._events
         self._said, self._events = {}, []
         return said, events
@@ -93,7 +97,14 @@ class Core:
     def publish(self, events: Events) -> None:
         """Events that are not of the matching engine: they stand after all that was done before."""
         self._flush()
+        self._settle()
         self._events.append(events)
+
+    def _settle(self) -> None:
+        """The reports since the last time as events, all at once."""
+        if self._found:
+            self._events.append(events_of(np.concatenate(self._found)))
+            self._found.clear()
 
     def _message(self, account: Account, message: m.Inbound, ts: int) -> None:
         self.counts["messages"] += 1
@@ -129,7 +140,7 @@ class Core:
         except entering.RefusedError as error:
             self._refuse(account, order.user_ref_num, error.reason, order.cl_ord_id, index, ts)
             return
-        self.orders[id_] = entered = OpenOrder(number, index, order, order.quantity)
+        self.orders[id_] = entered = OpenOrder(number, index, order, order.quantity, raw=self._raw)
         if order.time_in_force == Tif.GTT:
             entered.expires = ts + (entering.seconds_to_live(order.options) or 0) * _NS
             self._expires(id_, entered)
@@ -306,11 +317,9 @@ class Core:
         while len(commands) or more:
             taken, written, more = self.matcher.submit(commands, self._reports)
             commands = commands[taken:]
-            found = self._reports[:written]
+            found = self._reports[:written].copy()
             rows += rows_of(found)
-            events = events_of(found)
-            if len(events):
-                self._events.append(events)
+            self._found.append(found)
         self._answers.take(rows)
         for id_ in self._heirs:  # of a replace to less than was executed, which cancelled the order instead
             if id_ in self.orders and not self.orders[id_].leaves:

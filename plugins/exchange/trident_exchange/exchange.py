@@ -124,7 +124,7 @@ class Exchange:
         said, events = self.core.take()
         for number, messages in said.items():
             self.stream(number).append([b"S" + message for message in messages])
-        if events:
+        if any(map(len, events)):
             self._publish(np.concatenate(events))
         return {number: len(messages) for number, messages in said.items()}
 

@@ -28,7 +28,7 @@ def channel(options: object) -> int:
 class OpenOrder:
     """`entered`: the order as it was entered, with what replaces made of it. `leaves` is open, `executed`
     counts over the chain of replaces. `expires`: its time, 0 if it has none. `by`: why the exchange cancels
-    it."""
+    it. `raw`: the Enter Order as it came."""
 
     account: int
     index: int
@@ -37,6 +37,7 @@ class OpenOrder:
     executed: int = 0
     expires: int = 0
     by: str = ""
+    raw: bytes = b""
 
 
 class Account:
