@@ -23,7 +23,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 def test_help_lists_every_command_fast_and_without_numba(trident: Run) -> None:
     done = trident("--help")
     assert done.returncode == 0
-    for name in (*COMMANDS, "simulate", "facts"):
+    for name in (*COMMANDS, "simulate", "facts", "exchange", "order"):
         assert f"\n  {name} " in done.stdout
     code = (
         "import sys; from trident_core.cli.main import build\n"
@@ -34,7 +34,7 @@ def test_help_lists_every_command_fast_and_without_numba(trident: Run) -> None:
     assert imported.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, "simulate", "facts"])
+@pytest.mark.parametrize("name", [*COMMANDS, "simulate", "facts", "exchange", "order"])
 def test_every_command_explains_itself(trident: Run, name: str) -> None:
     done = trident(name, "--help")
     assert done.returncode == 0, done.stderr

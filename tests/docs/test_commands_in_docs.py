@@ -80,7 +80,7 @@ def test_the_commands_of_the_command_line_page_work_in_order(tmp_path: Path) -> 
 
 def test_every_command_and_exit_code_is_on_the_page() -> None:
     page = (ROOT / "docs" / "cli.md").read_text()
-    for name in (*COMMANDS, "simulate", "facts"):
+    for name in (*COMMANDS, "simulate", "facts", "exchange", "order"):
         assert re.search(rf"^\| `{name}[ `\[]", page, re.MULTILINE), name
     for code in (0, 1, 2, 3, 4, 5, 130):
         assert f"| {code} |" in page
