@@ -87,8 +87,7 @@ def serve(tmp_path: Path, make_matcher: Any) -> Iterator[Callable[..., Serving]]
 
     yield start
     for each in made:
-        if each._thread.is_alive():
-            each.stop()
+        each.stop()
 
 
 def names(messages: list[Any]) -> list[str]:

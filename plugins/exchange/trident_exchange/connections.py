@@ -184,11 +184,15 @@ class Connection(asyncio.Protocol):
                 self._write(soup.debug(why))
             self._transport.close()
 
+    def abort(self) -> None:
+        """Go at once, whatever waits."""
+        if self._transport is not None:
+            self._transport.abort()
+
     def _cut(self) -> None:
         """A reader who does not read: nothing waits for it."""
         self.desk.refusals["slow"] = self.desk.refusals.get("slow", 0) + 1
-        if self._transport is not None:
-            self._transport.abort()
+        self.abort()
 
     def _write(self, data: bytes) -> None:
         assert self._transport is not None

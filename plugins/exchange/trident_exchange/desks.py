@@ -68,7 +68,10 @@ class SnapshotDesk(_Desk):
             self.server.between_batches(lambda: self._snapshot(connection))
 
     def _snapshot(self, connection: Connection) -> None:
-        connection.attach(take_snapshot(self.server.exchange), 1)
+        stream = take_snapshot(self.server.exchange)
+        connection.attach(stream, 1)
+        if connection.stream is not stream:  # it has gone meanwhile
+            stream.close()
 
     def gone(self, connection: Connection) -> None:
         if connection.stream is not None:

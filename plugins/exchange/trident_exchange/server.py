@@ -278,17 +278,19 @@ class Server:
             await asyncio.sleep(0.01)
         for connection in list(self.connections):
             connection.close()
-        await asyncio.sleep(0.01)
+        until = min(until, time.monotonic() + 0.5)
+        while self.connections and time.monotonic() < until:
+            await asyncio.sleep(0.01)
 
     async def _close(self) -> None:
         for server in self._servers:
             server.close()
         for connection in list(self.connections):
-            connection.close()
+            connection.abort()
         self._datagrams.close()
         if self.sender is not None:
             self.sender.close()
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)  # for the connections' last calls
         self._pool.shutdown()
 
     def stats(self) -> dict[str, Any]:
