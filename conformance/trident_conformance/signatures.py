@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from trident_core import contracts, dtypes, hookspecs, orders
+from trident_core import contracts, dtypes, errors, hookspecs, orders
 from trident_core.contracts import CONTRACT_VERSIONS
 from trident_core.engines import members
 from trident_core.session import Directory, Instrument, Session
@@ -57,13 +57,8 @@ def page() -> str:
         "|---|---|---|",
     ]
     lines += [f"| `{one.__name__}` | `{_home(one)}` | {_has(one)} |" for one in plain()]
-    lines += [
-        "",
-        "Errors are in `trident_core.errors` and take `hint=`: `UsageError` (the caller's mistake),",
-    ]
-    lines += [
-        "`InputError` (unreadable input), `StoreError`, `DamagedStoreError`, `PatternError`, `PluginError`."
-    ]
+    lines += ["", "## Errors", "", "In `trident_core.errors`.", "", "| error | what |", "|---|---|"]
+    lines += [f"| `{one.__name__}{_signature(one)}` | {_first_line(one)} |" for one in raised()]
     for protocol in protocols():
         lines += [
             "",
@@ -96,6 +91,11 @@ def plain() -> list[type]:
     ]  # fmt: skip
 
 
+def raised() -> list[type]:
+    """The errors that engines may raise."""
+    return [one for one in _defined_in(errors) if issubclass(one, errors.TridentError)]
+
+
 def _home(one: type) -> str:
     """Where to import it from: the package of the contracts, not its modules."""
     package = contracts.__name__
@@ -119,9 +119,21 @@ def _has(one: type) -> str:
     if issubclass(one, tuple):
         return ", ".join(f"`{name}`" for name in one._fields)  # type: ignore[attr-defined]
     if is_dataclass(one):
-        return ", ".join(f"`{field.name}: {_type(field.type)}`" for field in fields_of(one))
-    methods = (name for name in vars(one) if not name.startswith("_") and callable(getattr(one, name)))
-    return ", ".join(f"`{name}{_signature(getattr(one, name))}`" for name in methods)
+        columns = [f"`{field.name}: {_type(field.type)}`" for field in fields_of(one)]
+        return ", ".join(columns + _methods(one))
+    return ", ".join(_methods(one))
+
+
+def _methods(one: type) -> list[str]:
+    """Public methods and properties of a class."""
+    found = []
+    for name, member in vars(one).items():
+        if isinstance(member, property):
+            getter: Any = member.fget
+            found.append(f"`{name}: {_type(inspect.signature(getter).return_annotation)}`")
+        elif not name.startswith("_") and callable(getattr(one, name)) and not isinstance(member, type):
+            found.append(f"`{name}{_signature(getattr(one, name))}`")
+    return found
 
 
 def protocols() -> list[type]:
@@ -157,7 +169,7 @@ def _signature(function: Any) -> str:
 
 
 def _type(text: Any) -> str:
-    return str(text).replace("'", "").replace("|", "\\|")
+    return str(text).replace("''", '""').replace("'", "").replace("|", "\\|")
 
 
 def _first_line(thing: Any) -> str:
