@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from trident_core.benchmarks import PARTS
 from trident_core.benchmarks import query_data as data
 from trident_core.benchmarks.matrix import Contender, Matrix
 from trident_core.benchmarks.query import bench_columns, bench_text
@@ -64,6 +65,15 @@ def test_columns(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "in the next process" in table
     cell = made.to_json()["contenders"]["trident query llvm, raw bytes"]["p1"]
     assert cell["cached_load_ms"] < cell["compile_ms"]
+
+
+def test_halves_can_be_run_apart(setting: Setting) -> None:
+    day = SimulatedDay(setting.day.path, "given", 20_000, 1)
+    small = Setting(day, {Kind.QUERY: "reference"}, 1, setting.folder)
+    (texts,) = PARTS["query-texts"](small)
+    assert isinstance(texts, Matrix)
+    assert texts.disagreements == []
+    assert set(PARTS) == {"query-columns", "query-texts"}
 
 
 def test_texts(setting: Setting) -> None:

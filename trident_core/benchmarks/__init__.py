@@ -15,7 +15,7 @@ from trident_core.benchmarks.latency import Latency, bench_latency
 from trident_core.benchmarks.line import LineResult, bench_line
 from trident_core.benchmarks.matrix import Matrix
 from trident_core.benchmarks.parts import bench_parse, bench_ring
-from trident_core.benchmarks.query import bench_query
+from trident_core.benchmarks.query import bench_query, bench_query_columns, bench_query_texts
 from trident_core.benchmarks.query_sequences import bench_sequences
 from trident_core.benchmarks.setting import Setting, SimulatedDay
 from trident_core.benchmarks.stores import bench_store
@@ -37,6 +37,11 @@ BENCHMARKS: Final[Mapping[str, Callable[[Setting], Sequence[Result]]]] = {
     "ring": bench_ring,
     "line": bench_line,
 }
+#: Parts of one of them, for machines that are not at rest for long; `all` has them anyway.
+PARTS: Final[Mapping[str, Callable[[Setting], Sequence[Result]]]] = {
+    "query-columns": bench_query_columns,
+    "query-texts": bench_query_texts,
+}
 
 
 def run_benchmark(
@@ -44,4 +49,4 @@ def run_benchmark(
 ) -> Sequence[Result]:
     """Run one benchmark on `day`, with a scratch folder of its own in the working folder."""
     with tempfile.TemporaryDirectory(prefix="trident-bench-", dir=".") as folder:
-        return BENCHMARKS[name](Setting(day, engines, rounds, Path(folder)))
+        return {**BENCHMARKS, **PARTS}[name](Setting(day, engines, rounds, Path(folder)))

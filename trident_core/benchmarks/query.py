@@ -29,10 +29,20 @@ TEXT_BYTES: Final = 256 << 20
 
 def bench_query(setting: Setting) -> list[Matrix]:
     """The selected engine over a column of symbols, and over a text, beside its peers."""
+    return [*bench_query_columns(setting), *bench_query_texts(setting)]
+
+
+def bench_query_columns(setting: Setting) -> list[Matrix]:
+    """The column alone."""
     whole = setting.day.name in DAYS
-    count = COLUMN_COUNT if whole else setting.day.messages
-    size = TEXT_BYTES if whole else max(1 << 16, 12 * count)
-    return [bench_columns(setting, count, alone=whole), bench_text(setting, size, alone=whole)]
+    return [bench_columns(setting, COLUMN_COUNT if whole else setting.day.messages, alone=whole)]
+
+
+def bench_query_texts(setting: Setting) -> list[Matrix]:
+    """The text alone."""
+    whole = setting.day.name in DAYS
+    size = TEXT_BYTES if whole else max(1 << 16, 12 * setting.day.messages)
+    return [bench_text(setting, size, alone=whole)]
 
 
 def bench_columns(setting: Setting, count: int, *, alone: bool = True) -> Matrix:

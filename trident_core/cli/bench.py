@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from trident_core.benchmarks.setting import SimulatedDay
     from trident_core.measure import Comparison, Percentiles
 
-_NAMES = "parse, book, latency, convert, store, query, sequences, ring, line or all."
+_NAMES = (
+    "parse, book, latency, convert, store, query (query-columns, query-texts: its halves), sequences, ring, "
+    "line or all."
+)
 _DAYS = "quick (200,000 messages, 200 symbols), narrow (1 M, 200), wide (10 M, 8,900), or several by comma."
 
 
@@ -48,11 +51,12 @@ def bench(
 
     docs/measuring.md says what each one measures.
     """
-    from trident_core.benchmarks import BENCHMARKS, run_benchmark
+    from trident_core.benchmarks import BENCHMARKS, PARTS, run_benchmark
 
     names = list(BENCHMARKS) if name == "all" else [name]
-    if names[0] not in BENCHMARKS:
-        raise UsageError(f"no benchmark {name!r}", hint=f"there are {', '.join(BENCHMARKS)} and all")
+    if names[0] not in {**BENCHMARKS, **PARTS}:
+        known = ", ".join([*BENCHMARKS, *PARTS])
+        raise UsageError(f"no benchmark {name!r}", hint=f"there are {known} and all")
     engines = {Kind.PARSER: parser, Kind.BOOK: book, Kind.STORE: store, Kind.QUERY: query}
     engines[Kind.SEQUENCE] = sequence
     results: list[Result] = []
