@@ -214,7 +214,7 @@ def _havoc(
 
 
 #: Bytes in a client's log for one of its orders, nearly: how far it is.
-_LOG_BYTES: Final = 150
+_LOG_BYTES: Final = 115
 
 
 def _progress(loads: list[ClientProcess]) -> float:
