@@ -15,9 +15,12 @@ from trident_core.cli import common, waiting
 from trident_core.cli.output import console, emit, table
 from trident_core.cli.simulated import simulate_day
 from trident_core.compiling import compiled
-from trident_core.contracts import Capability, EngineSpec, Kind, TimedBook, Warmable
+from trident_core.contracts import Capability, EngineSpec, Kind, MarketRules, TimedBook, Warmable
+from trident_core.contracts.matching import REPORTS_MIN
 from trident_core.dtypes import EFFECT, EVENT, TOP
+from trident_core.engines import make_matcher
 from trident_core.errors import PluginError
+from trident_core.orders import COMMAND, REPORT
 from trident_core.plugins import registry
 from trident_core.session import Session
 
@@ -75,6 +78,8 @@ def _steps() -> Iterator[tuple[str, Callable[[], object]]]:
                 yield f"{kind} {spec.name}, timing itself", partial(_time, engine)
             if Capability.SHARDED in spec.capabilities:
                 yield f"{kind} {spec.name}, in threads", partial(_shard, spec)
+            if Capability.MATCH in spec.capabilities:
+                yield f"{kind} {spec.name}, matching", partial(_match, spec)
     yield "tables", _make_tables
     yield "LOBSTER's files", warm_lobster
     yield "simulator", _simulate
@@ -94,6 +99,17 @@ def _shard(spec: EngineSpec) -> None:
     books = ShardedBook(spec.load(), Session(), 2)
     books.warm_up()
     books.close()
+
+
+def _match(spec: EngineSpec) -> None:
+    from trident_core import ticks
+
+    matcher = make_matcher(spec, Session(), MarketRules())
+    if isinstance(matcher, Warmable):
+        matcher.warm_up()
+    time_commands = getattr(matcher, "time_commands", None)
+    if time_commands is not None and ticks.available():
+        time_commands(np.zeros(0, COMMAND), np.zeros(REPORTS_MIN, REPORT), np.zeros(0, np.int64))
 
 
 def _time(book: TimedBook) -> None:

@@ -18,7 +18,7 @@ from trident_book.arrays import (
     check_output,
 )
 from trident_book.numba_audit import violations
-from trident_core.contracts import TradingState
+from trident_core.contracts import MarketRules, Matcher, TradingState
 from trident_core.dtypes import (
     DIGEST_ROW,
     EFFECT,
@@ -69,6 +69,13 @@ class NumbaBook:
         full = pools.make_state()
         full.g[records.LIVE], full.g[records.FAR_LOCATES] = len(full.refs), len(full.far)
         pools.with_more_room(full)
+
+    @classmethod
+    def matcher(cls, session: Session, rules: MarketRules) -> Matcher:
+        """See `trident_core.contracts.MatchingBook`. Books that match nothing need not load its kernels."""
+        from trident_book.matching.numba_matcher import NumbaMatcher
+
+        return NumbaMatcher(session, rules)
 
     # --- applying events ------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ def trident_register_books() -> list[EngineSpec]:
             name="numba",
             factory="trident_book.numba_book:NumbaBook",
             summary="one cache line for each order and level, memory asked for ahead; the default",
-            capabilities=frozenset({Capability.SHARDED}),
+            capabilities=frozenset({Capability.SHARDED, Capability.MATCH}),
             requires=("numba",),
         ),
         EngineSpec(
