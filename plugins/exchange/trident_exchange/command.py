@@ -13,11 +13,13 @@ from trident_core.errors import UsageError
 
 if TYPE_CHECKING:
     from trident_exchange.config import Config
-    from trident_exchange.server import Server, User
+    from trident_exchange.exchange import Exchange
+    from trident_exchange.server import Ports, Server, User
 
 _SYMBOLS_HELP = "Symbols by comma, or a file with one in a line. Else eight well-known ones."
 _USER_HELP = "NAME:PASSWORD or NAME:PASSWORD:FIRM, may be repeated. Without: anybody, by any name."
 _TICKS_HELP = "Ticks by price: 0.0001, or 0:0.0001,1:0.01 (from price:tick)."
+_PORT: Any = {"min": 0, "max": 65_535}
 _FEED_HELP = "Where the feed's datagrams go: a loopback or multicast address; none for no datagrams."
 
 
@@ -38,12 +40,14 @@ def exchange(
         bool, typer.Option("--cancel-on-disconnect", help="Orders go when their user's connection does.")
     ] = False,
     order_port: Annotated[
-        list[int] | None, typer.Option("--order-port", help="OUCH over SoupBinTCP; may be repeated.")
+        list[int] | None, typer.Option("--order-port", help="OUCH over SoupBinTCP; may be repeated.", **_PORT)
     ] = None,
-    feed_port: Annotated[int, typer.Option("--feed-port", help="ITCH over SoupBinTCP.")] = 0,
-    snapshot_port: Annotated[int, typer.Option("--snapshot-port", help="GLIMPSE over SoupBinTCP.")] = 0,
+    feed_port: Annotated[int, typer.Option("--feed-port", help="ITCH over SoupBinTCP.", **_PORT)] = 0,
+    snapshot_port: Annotated[
+        int, typer.Option("--snapshot-port", help="GLIMPSE over SoupBinTCP.", **_PORT)
+    ] = 0,
     retransmission_port: Annotated[
-        int, typer.Option("--retransmission-port", help="Requests of MoldUDP64.")
+        int, typer.Option("--retransmission-port", help="Requests of MoldUDP64.", **_PORT)
     ] = 0,
     feed_to: Annotated[str, typer.Option("--feed-to", help=_FEED_HELP)] = "127.0.0.1:26400",
     messages_per_s: Annotated[
@@ -65,32 +69,38 @@ def exchange(
     Ports are 0, any free one, unless given; they are printed. What FOLDER holds already is gone on with:
     after Ctrl-C the day is over; after a kill, or SIGTERM, everything is as it was. docs/exchange.md
     """
-    import asyncio
-
     from trident_exchange.config import Limits
     from trident_exchange.exchange import Exchange, select_matcher
-    from trident_exchange.server import Ports, Server
-    from trident_exchange.serving import serve
+    from trident_exchange.server import Ports
     from trident_exchange.udp import parse_address
 
     config = _config(symbols, date, ticks, allocation, protection, call)
     to = None if feed_to == "none" else parse_address(feed_to)
-    users = _users(user or [])
+    ports = Ports(tuple(order_port or [0]), feed_port, snapshot_port, retransmission_port, to)
+    options = {
+        "users": _users(user or []), "limits": Limits(messages_per_s=messages_per_s),
+        "cancel_on_disconnect": cancel_on_disconnect,
+    }  # fmt: skip
     name, make_matcher = select_matcher(book)
     made = Exchange(folder, config, make_matcher, store=store, keep_feed=keep_feed)
+    _run(made, ports, options, name, json, operate)
+
+
+def _run(
+    made: Exchange, ports: Ports, options: dict[str, Any], engine: str, as_json: bool, operate: bool
+) -> None:
+    import asyncio
+
+    from trident_exchange.server import Server
+    from trident_exchange.serving import serve
+
+    async def run() -> Server:
+        server = Server(made, **options)
+        await serve(server, ports, engine=engine, as_json=as_json, operate=operate)
+        return server
+
     try:
-        ports = Ports(tuple(order_port or [0]), feed_port, snapshot_port, retransmission_port, to)
-
-        async def run() -> Server:
-            server = Server(
-                made, limits=Limits(messages_per_s=messages_per_s), users=users,
-                cancel_on_disconnect=cancel_on_disconnect,
-            )  # fmt: skip
-            await serve(server, ports, engine=name, as_json=json, operate=operate)
-            return server
-
-        server = asyncio.run(run())
-        _summary(server, json)
+        _summary(asyncio.run(run()), as_json)
     finally:
         made.close()
 
