@@ -13,6 +13,7 @@ from typing import Final
 
 from trident_core.benchmarks.latency import Latency, bench_latency
 from trident_core.benchmarks.line import LineResult, bench_line
+from trident_core.benchmarks.matching import Matching, bench_matching
 from trident_core.benchmarks.matrix import Matrix
 from trident_core.benchmarks.parts import bench_parse, bench_ring
 from trident_core.benchmarks.query import bench_query, bench_query_columns, bench_query_texts
@@ -23,7 +24,7 @@ from trident_core.benchmarks.whole import bench_book, bench_convert
 from trident_core.contracts import Kind
 from trident_core.measure import Comparison
 
-Result = Comparison | Latency | LineResult | Matrix
+Result = Comparison | Latency | LineResult | Matching | Matrix
 
 #: name -> benchmark. `trident bench all` runs them in this order.
 BENCHMARKS: Final[Mapping[str, Callable[[Setting], Sequence[Result]]]] = {
@@ -36,6 +37,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[Setting], Sequence[Result]]]] = {
     "sequences": bench_sequences,
     "ring": bench_ring,
     "line": bench_line,
+    "matching": bench_matching,
 }
 #: Parts of one of them, for machines that are not at rest for long; `all` has them anyway.
 PARTS: Final[Mapping[str, Callable[[Setting], Sequence[Result]]]] = {

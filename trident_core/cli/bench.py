@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _NAMES = (
     "parse, book, latency, convert, store, query (query-columns, query-texts: its halves), sequences, ring, "
-    "line or all."
+    "line, matching or all."
 )
 _DAYS = "quick (200,000 messages, 200 symbols), narrow (1 M, 200), wide (10 M, 8,900), or several by comma."
 
@@ -88,8 +88,10 @@ def _simulated(chosen: str, messages: int | None, symbols: int | None) -> Iterat
 
 def _render(out: Console, results: list[Result]) -> None:
     from trident_core.benchmarks.line import LineResult
+    from trident_core.benchmarks.matching import Matching
     from trident_core.benchmarks.matrix import Matrix
     from trident_core.cli.bench_line import render_line_result
+    from trident_core.cli.bench_matching import render_matching
     from trident_core.cli.bench_matrix import render_matrix
     from trident_core.measure import Comparison
 
@@ -98,6 +100,8 @@ def _render(out: Console, results: list[Result]) -> None:
             _render_comparison(out, result)
         elif isinstance(result, LineResult):
             render_line_result(out, result)
+        elif isinstance(result, Matching):
+            render_matching(out, result)
         elif isinstance(result, Matrix):
             render_matrix(out, result)
         else:

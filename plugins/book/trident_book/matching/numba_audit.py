@@ -100,7 +100,8 @@ class _Audit:
 
     def _walk(self, head: int, tail: int, follow: Columns) -> list[int]:
         """The slots of a list, as far as its links are sound."""
-        found, before, at = [], 0, head
+        found: list[int] = []
+        before, at = 0, head
         while at and follow["prev"][at] == before and len(found) <= len(follow["next"]):
             found.append(at)
             before, at = at, follow["next"][at]
@@ -159,7 +160,7 @@ class _Audit:
     def _stops(self, symbol: int) -> Iterator[str]:
         o, base = self.orders, 4 * self.symbols["stops"][symbol]
         stops: list[int] = []
-        for place in (BUYS, SELLS) if base else ():
+        for place in (int(BUYS), int(SELLS)) if base else ():
             levels = self._levels(self.st.stops, base + place)
             yield from self._sorted(self.st.stops, base + place, levels)
             for slot in levels:
@@ -185,7 +186,7 @@ class _Audit:
 
     def _trailing(self, base: int, wanted: set[int]) -> Iterator[str]:
         found = set()
-        for place in (TRAILING_BUYS, TRAILING_SELLS) if base else ():
+        for place in (int(TRAILING_BUYS), int(TRAILING_SELLS)) if base else ():
             for slot in self._levels(self.st.stops, base + place):
                 level = self.st.stops.levels[slot]
                 slots = self._walk(int(level["head"]), int(level["tail"]), self.more)

@@ -20,15 +20,16 @@ from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, mod
 from numba.np.arrayobj import populate_array
 from numpy.typing import NDArray
 
-from trident_core.jit import njit
-
-#: For kernels with a single caller: made part of it before anything is compiled.
-njit_spliced: Final[Any] = njit(
-    _nrt=False, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, inline="always"
-)
+from trident_core.jit import Kernel, njit
 
 _I8, _I64 = ir.IntType(8), ir.IntType(64)
 _WORD: Final = 8
+
+
+def njit_spliced(function: Kernel) -> Kernel:
+    """For kernels with a single caller: made part of it before anything is compiled."""
+    bare: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
+    return njit(**bare, no_cpython_wrapper=True, no_cfunc_wrapper=True, inline="always")(function)
 
 
 class Pool(NamedTuple):
@@ -44,7 +45,7 @@ class Fixed(NamedTuple):
     length: int
 
 
-class BlockType(types.Type):  # type: ignore[misc]  # numba has no types
+class BlockType(types.Type):
     """What a block of a layout is to numba."""
 
     def __init__(self, name: str) -> None:

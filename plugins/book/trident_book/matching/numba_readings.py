@@ -91,7 +91,8 @@ def _slots(st: Block, side_at: int) -> NDArray[np.uint32]:
 def _displayed(st: Block, symbol: int) -> NDArray[Any]:
     """The order slots of what is displayed, bids, then asks."""
     chosen = st.orders[np.concatenate([_slots(st, 2 * symbol), _slots(st, 2 * symbol + 1)])]
-    return chosen[chosen["shown"] > 0]
+    displayed: NDArray[Any] = chosen[chosen["shown"] > 0]
+    return displayed
 
 
 def orders_of(st: Block, symbol: int) -> Orders:

@@ -60,9 +60,8 @@ ORDER_SLOT: Final = _record(
 )  # fmt: skip
 #: The same memory as the index sees it: what it is searched by is called `ref` there.
 KEYED: Final = np.dtype(
-    {"names": ["ref", "position"], "formats": ["<u8", "<u4"],
-     "offsets": [0, ORDER_SLOT.fields["position"][1]], "itemsize": 128}, align=True,  # type: ignore[index]
-)  # fmt: skip
+    {"names": ["ref", "position"], "formats": ["<u8", "<u4"], "offsets": [0, 88], "itemsize": 128}, align=True
+)
 #: What few orders have. `level`, `prev`, `next`: among the trailing ones.
 MORE_SLOT: Final = _record(
     [("peak", "<u8"), ("stop", "<i8"), ("trail", "<i8"), ("step", "<i8"), ("slip", "<i8"), ("min_qty", "<u8"),

@@ -132,7 +132,7 @@ def pop(st: Any, rows: Any) -> Any:
     row.price, row.qty = order.price, order.leaves
     work.cur = slot
     symbol = order.side >> _1
-    reason = 0
+    reason: Any = 0
     if order.flags & s.MARKET == 0:
         if outside_band(st, symbol, order.side & _1, order.price):
             reason = _BAND

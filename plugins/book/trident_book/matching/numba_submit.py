@@ -131,7 +131,7 @@ def new(st: Any, rows: Any, c: Any) -> Any:
     """The phase in which it goes on."""
     symbol = st.near[c.locate if c.locate <= LOCATE_MAX else 0]
     plain = is_plain(st, c, symbol)
-    reason = 0
+    reason: Any = 0
     if plain:
         if find(st.ids, c.id):
             reason = DUPLICATE_ID
