@@ -103,7 +103,8 @@ class Mix:
         commands = np.zeros(n, COMMAND)
         commands["op"] = int(Op.CANCEL)
         if len(self.live) >= n:
-            commands["id"] = np.array(self.live, np.uint64)[self._rng.choice(len(self.live), n, replace=False)]
+            chosen = self._rng.choice(len(self.live), n, replace=False)
+            commands["id"] = np.array(self.live, np.uint64)[chosen]
         commands["owner"] = 1 + commands["id"] * 7919 % OWNERS
         return commands
 
