@@ -28,7 +28,8 @@ from trident_exchange.client import FeedClient, SoupClient, fetch_snapshot
 from trident_exchange.load import message_of, read_log
 
 SYMBOLS: Final = ("AAPL", "MSFT", "NVDA", "ZVZZT")
-_START_S: Final = 120.0
+#: A first start may compile the matching engine.
+_START_S: Final = 600.0
 
 
 @dataclass(slots=True)
