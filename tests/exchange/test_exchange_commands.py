@@ -196,8 +196,8 @@ def _order(number: int, quantity: int) -> m.EnterOrder:
 
 @pytest.mark.slow
 def test_clients_and_server_are_killed_and_every_order_is_accounted_for(tmp_path: Path) -> None:
-    """A modest count; the whole one is `python -m trident_exchange.faults --orders 1000000`. Another count and
-    engine: TRIDENT_FAULT_ORDERS, TRIDENT_FAULT_BOOK."""
+    """A modest count; the whole one is `python -m trident_exchange.faults --orders 1000000`. Another count
+    and engine: TRIDENT_FAULT_ORDERS, TRIDENT_FAULT_BOOK."""
     outcome = faults.run(
         tmp_path, clients=3, orders=int(os.environ.get("TRIDENT_FAULT_ORDERS", "3000")), server_kills=2,
         client_kills=2, seed=7,
