@@ -88,6 +88,9 @@ class Exchange:
             self._replay(records)
         else:
             self._begin()
+        # What an engine compiles when it is first asked, it compiles now: later, everybody would wait.
+        matcher = self.core.matcher
+        matcher.orders(1), matcher.state(1), matcher.live_orders(), matcher.digest()
 
     def _replay(self, records: Iterable[Record]) -> None:
         began = time.perf_counter()

@@ -246,7 +246,7 @@ def _judge(
         outcome.problems += ledger.problems
         ledgers.append(ledger)
     outcome.problems += two_sides(ledgers)
-    snapshot, following = fetch_snapshot(server.ports["snapshot"], "AUDIT")
+    snapshot, following = fetch_snapshot(server.ports["snapshot"], "AUDIT", timeout=60)
     resting = {
         int.from_bytes(a[11:19], "big"): int.from_bytes(a[20:24], "big") for a in snapshot if a[0] in b"AF"
     }
