@@ -1,7 +1,7 @@
 # Each goal does its own set-up: python3 with venv and make are all it takes.
 #   make demo            the whole line on a day it simulates
 #   make demo FILE=day   the same on a real day file or capture; ARGS="--lenient --date 2019-12-30" …
-#   make test            lint, types and the default tests
+#   make test            lint, types and the default tests, the conformance suite with few examples
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -41,7 +41,7 @@ demo: $(VENV)/.base
 	@$(BIN)/trident demo $(if $(FILE),"$(FILE)") $(ARGS)
 
 test: $(VENV)/.dev lint
-	@$(BIN)/python -m pytest $(PARALLEL)
+	@$(BIN)/python -m pytest $(PARALLEL) --quick
 
 test-all: $(VENV)/.dev lint
 	@$(BIN)/python -m pytest $(PARALLEL) -m ""

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from trident_core.errors import PatternError, UsageError
 from trident_query.auto import AutoQuery
 from trident_query.bits_engine import BitsQuery
+from trident_query.limits import LimitError
 from trident_query.reference import ReferenceProgram, ReferenceQuery
 from trident_query.table_engine import TableQuery
 
@@ -131,7 +132,12 @@ def test_any_pattern(pattern: str, flags: str, texts: list[bytes], raw: bool) ->
             assert programs[0].spans(text) == longest.spans(text), name
             assert programs[1].spans(text) == first.spans(text), name
             if name != "re2":
-                assert programs[0].ends(text) == longest.ends(text), name
+                try:
+                    found = programs[0].ends(text)
+                except LimitError:  # of the table of all ends, which is made when it is asked for
+                    assert name == "dfa", f"{name} tells the ends of every pattern"
+                else:
+                    assert found == longest.ends(text), name
 
 
 @settings(max_examples=25, deadline=None)

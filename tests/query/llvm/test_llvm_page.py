@@ -32,7 +32,7 @@ def test_the_example() -> None:
     [
         ("bytes of a value | {}", circuit.WIDTH_MAX),
         ("within a value × bytes of a value | {:,}", circuit.STEPS_MAX),
-        ("operations of a circuit | {:,}", code.OPERATIONS_MAX),
+        ("of the circuits of eight patterns of a set | {:,}", code.OPERATIONS_MAX),
         ("may begin a match | one in {:.0f}", 1 / windows.RATE_MAX),
         ("of up to {} bytes", windows.PREFIX_MAX),
         ("at least {} |", verify.WORK),
