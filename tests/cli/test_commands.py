@@ -211,6 +211,7 @@ def test_bench_latency_has_a_row_for_each_operation_and_the_floor(trident: Run) 
     assert "floor of the clock" in reference.stdout
 
 
+@pytest.mark.slow
 def test_bench_book_measures_memory_and_names_its_input(trident: Run) -> None:
     args = ("--messages", "3000", "--symbols", "10", "--rounds", "1", "--day", "narrow,wide", "--json")
     results = json.loads(trident("bench", "book", *args).stdout)

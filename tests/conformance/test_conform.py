@@ -207,6 +207,7 @@ def test_an_engine_that_brings_its_process_down_fails_those_cases_only(
     assert "in top" in hung.evidence["what the process said last"]
 
 
+@pytest.mark.slow
 def test_several_processes_tell_what_one_tells(tmp_path: Path) -> None:
     engines = ("--book", f"reference,{WRONG}", "-k", "replace or TestReadings", "--quick", "--json")
     one, two = (conform(tmp_path, *engines, "--jobs", jobs) for jobs in ("1", "2"))

@@ -70,6 +70,7 @@ def test_the_python_example_of_the_readme_works(folder: Path) -> None:
     assert "ZXZZT" in done.stdout or len(done.stdout.splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_command_line_page_work_in_order(tmp_path: Path) -> None:
     found = commands(ROOT / "docs" / "cli.md")
     assert {args[0] for args in found} == {*COMMANDS, "simulate", "facts"}
