@@ -50,7 +50,12 @@ def opened(opener: Opener, files: CrashFileSystem) -> tuple[Store, int, int]:
     """A store opened for writing, as the line does it: the events that were its own, and those of a spill."""
     store = opener("append", None, files)
     spilled = store.recovery.spilled_events
-    return store, store.recovery.events - spilled, spilled + merge_left(store, files, PATH).events
+    try:
+        merged = merge_left(store, files, PATH).events
+    except OSError as error:
+        store.close()
+        raise StoreError(f"cannot merge the spill: {error}") from error
+    return store, store.recovery.events - spilled, spilled + merged
 
 
 def read_all(store: Store) -> Events:

@@ -6,7 +6,7 @@ from trident_conformance.crash.trials import cut
 from trident_store import recovery
 
 STORE = "lsm"
-TRIAL = cut(*(f"a16 s k{n}" for n in (71, 70, 72)), per_point=6)
+TRIAL = cut(*(f"a16 s k{n}" for n in (66, 65, 67, 71)), per_point=6)
 
 
 def plant(patch: Patch) -> None:

@@ -28,6 +28,9 @@ def exercise() -> None:
         with LsmStore(path, "create", Session(), fanout=2, background=False) as store:
             _use(store, events)
         with LsmStore(path, "read") as reader:
+            snapshot = reader.snapshot()  # of blocks that nobody has checked yet
+            snapshot.column_into("price", np.empty(snapshot.count, np.int64))
+            snapshot.close()
             reader.verify_watched(lambda done, total: None)
 
 
@@ -43,5 +46,4 @@ def _use(store: LsmStore, events: Events) -> None:
     for filters in ({}, {"locates": [3]}, {"locates": [3], "seq": (50, 300)}):
         for _ in snapshot.scan(**filters):
             pass
-    snapshot.column_into("price", np.empty(snapshot.count, np.int64))
     snapshot.close()
