@@ -35,8 +35,9 @@ class LsmTable(Table):
         blocks = self.raw[HEADER_BYTES:][: self.sections[Section.BLOCKS][1]]
         self._views = blocks.view("<u8"), blocks.view("<u4"), blocks.view("<u2"), blocks
         self._checked_blocks = np.zeros(len(self.blocks), np.uint8)
-        self._block_crcs = np.ascontiguousarray(self.blocks["crc"])
-        self._first_refs = np.ascontiguousarray(self.pages["first_ref"])
+        # Copies, also of a single row: kernels are compiled for what can be written to, or not.
+        self._block_crcs = self.blocks["crc"].copy()
+        self._first_refs = self.pages["first_ref"].copy()
         #: For `lookup`.
         self.addresses = np.zeros(Address.WORDS, np.uint64)
         arrays = (
