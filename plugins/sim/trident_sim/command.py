@@ -61,9 +61,7 @@ def simulate(
     """
     if agents:
         if anomalies or kinds:
-            raise UsageError(
-                "an exchange publishes no anomalies", hint="--anomalies is for days without --agents"
-            )
+            raise UsageError("an exchange publishes no anomalies", hint="leave --agents or --anomalies out")
         _simulate_agents(out, messages, symbols, minutes, seed, parent, book, date, force, json)
         return
     if minutes is not None or parent is not None or book is not None:

@@ -51,11 +51,10 @@ def opened(opener: Opener, files: CrashFileSystem) -> tuple[Store, int, int]:
     store = opener("append", None, files)
     spilled = store.recovery.spilled_events
     try:
-        merged = merge_left(store, files, PATH).events
+        return store, store.recovery.events - spilled, spilled + merge_left(store, files, PATH).events
     except OSError as error:
         store.close()
         raise StoreError(f"cannot merge the spill: {error}") from error
-    return store, store.recovery.events - spilled, spilled + merged
 
 
 def read_all(store: Store) -> Events:
