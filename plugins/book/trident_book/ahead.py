@@ -22,11 +22,11 @@ from typing import Any, Final
 import numpy as np
 
 from trident_book.index import bucket_of, guess, hash_of
-from trident_book.machine import prefetch
 from trident_book.records import ADD, HINTS, NEAR, REPLACE, RULES, WINDOW
 from trident_book.sides import bit_of, inside_hint, key_of
 from trident_book.unsigned import u
 from trident_core.jit import njit_inlined
+from trident_core.prefetch import prefetch
 
 #: Events in a block; four blocks fit the rings of hints.
 BLOCK: Final = 8

@@ -1,4 +1,4 @@
-"""What the processor can do in an instruction or two, and numba has no word for."""
+"""What the processor can do in an instruction or two, and numba has no word for. See `trident_core.prefetch` too."""
 
 from __future__ import annotations
 
@@ -18,26 +18,6 @@ def _address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> A
 
 
 @intrinsic  # type: ignore[untyped-decorator]  # numba has no types
-def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
-    """`prefetch(array, i)`: array[i] will be read or written soon; ask for its cache line and do not wait.
-    1-D arrays of anything; i is not checked, and a line that does not exist is harmless."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _address(context, builder, signature.args[0], args[0], args[1])
-        pointer = builder.bitcast(pointer, cgutils.voidptr_t)
-        function = builder.module.declare_intrinsic(
-            "llvm.prefetch",
-            (cgutils.voidptr_t,),
-            ir.FunctionType(ir.VoidType(), [pointer.type, _I32, _I32, _I32]),
-        )
-        read, keep_in_all_levels, data = _I32(0), _I32(3), _I32(1)
-        builder.call(function, [pointer, read, keep_in_all_levels, data])
-        return context.get_dummy_value()
-
-    return types.void(array, types.uintp), codegen
-
-
-@intrinsic  # type: ignore[untyped-decorator]
 def matches(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
     """`matches(array, i, value)` -> u32: bit k says that array[i + k] == value, for k from 0 to 7.
 

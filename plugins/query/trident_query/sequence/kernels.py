@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from trident_core.jit import njit_entry, njit_inlined, njit_kernel
-from trident_query.sequence.prefetch import prefetch
+from trident_core.prefetch import prefetch
 
 
 class Why(IntEnum):

@@ -14,8 +14,10 @@ _I32 = ir.IntType(32)
 
 @intrinsic  # type: ignore[untyped-decorator]  # numba has no types
 def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
-    """`prefetch(array, i)`: array[i], or row i, will be read or written soon; do not wait for it. i is not
-    checked, and a line that does not exist is harmless."""
+    """`prefetch(array, i)` in a kernel: array[i] (of an array of several dimensions: the start of row i) will
+    be read or written soon; ask for its cache line and do not wait. i is u64 and not checked; a line that
+    does not exist is harmless.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = signature.args[0]
