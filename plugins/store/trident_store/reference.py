@@ -21,7 +21,7 @@ from trident_core.follow import Step, follow
 from trident_core.line.spill_recovery import check_version, merge_left
 from trident_core.session import Session
 from trident_store import crashoptions
-from trident_store.checks import check_events, copy_of, require_same, where_else
+from trident_store.checks import copy_of, require_same, where_else
 from trident_store.filesystem import FileSystem, OsFileSystem
 from trident_store.format import (
     MAX_FRAME_EVENTS,
@@ -194,7 +194,7 @@ class ReferenceStore:
         writer = self._require_writer()
         writer.require_writable()
         writer.settle()
-        check_events(events, writer.end.last_seq)
+        writer.check(events)
         writer.record(self._session.directory)
         for start in range(0, len(events), self._frame_events):
             part = events[start : start + self._frame_events]

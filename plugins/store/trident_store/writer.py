@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from trident_core.dtypes import Events
 from trident_core.errors import StoreError
 from trident_core.session import Directory, Instrument
+from trident_store.checks import check_events
 from trident_store.filesystem import Buffer, FileSystem, write_all
 from trident_store.format import (
     LOCK_NAME,
@@ -39,8 +42,11 @@ class LogWriter:
     """The one writer of a store. Methods raise StoreError when the disk refuses; from then on `append` does
     so at once, and after a failed sync `sync` too: the next fsync would say yes although the data is gone."""
 
-    #: When syncs come after fewer bytes than this, zeros are written ahead, from this size of a segment on.
-    EAGER_BYTES = 1 << 20
+    #: When syncs come after fewer bytes than this, zeros are written ahead: of more, the zeros themselves
+    #: would take longer than they save.
+    EAGER_BYTES = 1 << 17
+    #: … and from this size of a segment on.
+    AHEAD_FROM = 1 << 20
     #: A mark that trails is synced, too, when so many bytes of the log are durable behind the one that is.
     TRAILING_BYTES = 16 << 20
 
@@ -150,6 +156,10 @@ class LogWriter:
 
     # -- writing --
 
+    def check(self, events: Events) -> None:
+        """Raises UsageError unless these events may be appended."""
+        check_events(events, self.end.last_seq)
+
     def append(self, payload: Buffer, count: int, first_seq: int, last_seq: int) -> None:
         """Append one frame of `count` events."""
         self._put(FrameKind.EVENTS, payload, count, first_seq, last_seq)
@@ -191,7 +201,7 @@ class LogWriter:
             self._pad()
             end, durable = self._log.end, self.durable
             short = end.segment == durable.segment and end.offset - durable.offset < self.EAGER_BYTES
-            self._eager = short and end.offset >= self.EAGER_BYTES
+            self._eager = short and end.offset >= self.AHEAD_FROM
             with self._guard("a sync", sync=True):
                 self._files.sync(self._log.handle)
                 self._settled = end.place
@@ -296,14 +306,19 @@ class LogWriter:
         if len(self._staging) < size:
             self._staging = np.empty(size, np.uint8)
         data = self._staging[:size]
-        data[RECORD_BYTES:] = np.frombuffer(payload, np.uint8)
         settled = bool(self.minor & TRAILING) and (frame.segment, frame.offset) == self._settled
-        frame = frame._replace(payload_crc=crc32c(data[RECORD_BYTES:]), settled=settled)
+        crc = self._copy(payload, data[RECORD_BYTES:])
+        frame = frame._replace(payload_crc=crc, settled=settled)
         data[:RECORD_BYTES] = np.frombuffer(encode_frame(self.store_id, frame), np.uint8)
         self._pending = Pending(data.data, frame.offset, frame.after(), instruments)
         self.settle()
         if self._eager and self._log.end.offset > self._ahead:
             self._write_ahead()
+
+    def _copy(self, payload: Buffer, to: NDArray[np.uint8]) -> int:
+        """Copy a payload; the CRC of the copy."""
+        to[...] = np.frombuffer(payload, np.uint8)
+        return crc32c(to)
 
     def _write_ahead(self) -> None:
         """Zeros behind the log: a sync of blocks that are written already has no file size to record, and

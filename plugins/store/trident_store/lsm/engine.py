@@ -18,6 +18,7 @@ from trident_store.found import Extent
 from trident_store.lsm.background import Background
 from trident_store.lsm.commit import CommitClock, CommitPolicy
 from trident_store.lsm.layout import Shape
+from trident_store.lsm.log_writer import LsmLogWriter
 from trident_store.lsm.maintenance import Home, Maintenance, Settings
 from trident_store.lsm.snapshot import LsmSnapshot
 from trident_store.lsm.table_reader import LsmTable
@@ -25,7 +26,6 @@ from trident_store.lsm.walk import Walker
 from trident_store.lsm.warm import exercise
 from trident_store.reference import SEGMENT_BYTES, ReferenceStore
 from trident_store.tables import Table
-from trident_store.writer import LogWriter
 
 MARKS: Final = ("trailing", "each")
 
@@ -249,8 +249,8 @@ class LsmStore(ReferenceStore):
                 waits.append(max(self._mark_due - time.monotonic(), 0.0))
             return min((wait for wait in waits if wait is not None), default=None)
 
-    def _new_writer(self, segment_bytes: int, sector_bytes: int) -> LogWriter:
-        return LogWriter(
+    def _new_writer(self, segment_bytes: int, sector_bytes: int) -> LsmLogWriter:
+        return LsmLogWriter(
             self._files, self.path, segment_bytes, sector_bytes,
             ahead_bytes=self._ahead_bytes, trailing=self._mark == "trailing", spares=self._spare_segments,
         )  # fmt: skip

@@ -109,6 +109,8 @@ class LsmSnapshot(LogSnapshot):
             raise UsageError(f"no column {name!r} in EVENT", hint=", ".join(COLUMNS))
         where = conditions(seq, ts, locates, None, 1)
         tables = (table.column(name, where) for table in self._readers if _overlap(table, where.seq))
+        if self._tail is None:
+            return chain.from_iterable(tables)
         log = (where.pick(events)[name][np.newaxis].copy() for events in log_events(self._log, where.seq))
         return chain(chain.from_iterable(tables), log)
 

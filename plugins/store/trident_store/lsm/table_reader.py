@@ -34,6 +34,7 @@ class LsmTable(Table):
         super().__init__(files, folder, store_id, entry)
         blocks = self.raw[HEADER_BYTES:][: self.sections[Section.BLOCKS][1]]
         self._views = blocks.view("<u8"), blocks.view("<u4"), blocks.view("<u2"), blocks
+        self._columns: dict[int, list[NDArray[Any]]] = {}  # that are known to be right, as views
         self._checked_blocks = np.zeros(len(self.blocks), np.uint8)
         # Copies, also of a single row: kernels are compiled for what can be written to, or not.
         self._block_crcs = self.blocks["crc"].copy()
@@ -113,6 +114,9 @@ class LsmTable(Table):
         events, 8]; of a block of which the ranges take a part, a copy. Zone maps say which blocks are read.
         """
         number = COLUMNS.index(name)
+        if where.locates is None and self._all_in(where):
+            yield from self._whole_column(number)
+            return
         spans = np.array([[0, self.entry.count]]) if where.locates is None else self._runs_of(where.locates)
         some, whole = self._zones(where)
         for start, end in spans.tolist():
@@ -131,6 +135,28 @@ class LsmTable(Table):
                     values = self._column_of(number, block, 1)[:, row : row + rows]
                     yield values if whole[block] else values[:, self._wanted(block, row, rows, where)]
                 start += rows
+
+    def _all_in(self, where: Filter) -> bool:
+        """Are all events in the ranges of seq and ts?"""
+        entry, footer = self.entry, self.footer
+        in_seq = where.seq[0] <= entry.first_seq and where.seq[1] >= entry.last_seq
+        return in_seq and where.ts[0] <= int(footer["min_ts"]) and where.ts[1] >= int(footer["max_ts"])
+
+    def _whole_column(self, number: int) -> Iterator[NDArray[Any]]:
+        """A column of all blocks: piece by piece as they are checked, in one piece once they are."""
+        views = self._columns.get(number)
+        if views is None:
+            blocks = len(self.blocks)
+            full = blocks if self.rows_in(blocks - 1) == self.block_events else blocks - 1
+            for block in range(0, full, _BLOCKS_AT_ONCE):
+                yield self._column_of(number, block, min(_BLOCKS_AT_ONCE, full - block))
+            views = [self._column_of(number, 0, full)] if full else []
+            if full < blocks:
+                yield (last := self._column_of(number, full, 1))
+                views.append(last)
+            self._columns[number] = views
+        else:
+            yield from views
 
     def _zones(self, where: Filter) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Of each block: may an event of it be in the ranges of seq and ts, and are all?"""
@@ -167,7 +193,7 @@ class LsmTable(Table):
         offset, size = self.column_place(block, number)
         stride = self.block_events * EVENT.itemsize
         data = self.raw[offset : offset + (blocks - 1) * stride + size]
-        rows = np.lib.stride_tricks.as_strided(data, (blocks, size), (stride, 1), writeable=False)
+        rows: NDArray[np.uint8] = np.ndarray((blocks, size), np.uint8, data, strides=(stride, 1))
         return rows.view(kind.base).reshape(blocks, -1, *kind.shape)
 
     def _windows_of(self, where: Filter) -> list[int]:
