@@ -1,4 +1,4 @@
-"""What the processor can do in an instruction or two, and numba has no word for. See `trident_core.prefetch` too."""
+"""What the processor can do in an instruction or two, and numba has no word for."""
 
 from __future__ import annotations
 
