@@ -69,7 +69,7 @@ def test_the_benchmark(name: str, tmp_path: Path) -> None:
     day = SimulatedDay(tmp_path / "day.itch", "", 9_000, 20)
     found = bench_store(Setting(day, {Kind.STORE: name}, rounds=1, folder=tmp_path))
     assert [comparison.title.split(":")[1].split()[0] for comparison in found] == [
-        "append", "append", "open", "scan", "all",
+        "append", "append", "append", "open", "scan", "all",
     ]  # fmt: skip
     for comparison in found:
         data = json.loads(json.dumps(comparison.to_json()))

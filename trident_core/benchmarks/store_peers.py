@@ -35,6 +35,8 @@ class Peer(ABC):
     reopens: ClassVar[bool] = True
     #: False where every commit is synced.
     unsynced: ClassVar[bool] = True
+    #: False where some million events take too long to be timed.
+    at_length: ClassVar[bool] = False
 
     def __init__(self, folder: Path, *, sync: bool) -> None:
         folder.mkdir()
@@ -73,6 +75,7 @@ class Peer(ABC):
 
 class RawFile(Peer):
     name = "raw append"
+    at_length = True
 
     def begin(self) -> None:
         self._file = open(self.folder / "events", "wb", buffering=0)  # noqa: SIM115
@@ -150,6 +153,7 @@ class Lmdb(Peer):
     name = "LMDB, a block per value"
     modules = ("lmdb",)
     _MAP: Final = 1 << 36
+    at_length = True
 
     def begin(self) -> None:
         import lmdb
@@ -209,6 +213,7 @@ class Lmdb(Peer):
 class RocksDb(Peer):
     name = "RocksDB, a block per value"
     modules = ("rocksdict",)
+    at_length = True
 
     def begin(self) -> None:
         from rocksdict import Options, Rdict, WriteOptions

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -22,7 +22,40 @@ from trident_core.measure import Comparison, Percentiles, compare
 LOOKUPS: Final = 100
 #: Events in the comparison of look-ups: a store without an index reads all of them each time.
 LOOKUP_EVENTS: Final = 200_000
+#: How often the day is appended where work in the background has to keep up.
+REPEATS: Final = 20
+_TOUCH_BYTES: Final = 2 << 30
 Runs = dict[str, Callable[[], object]]
+
+
+class _Writer(Protocol):
+    """A store that takes groups of events, each durable or not."""
+
+    folder: Path
+
+    def append(self, group: Events) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _Ours:
+    """A store of ours as a `_Writer`."""
+
+    def __init__(self, store: Any, sync: bool) -> None:
+        self.store, self.folder, self._sync = store, store.path, sync
+
+    def append(self, group: Events) -> None:
+        self.store.append(group)
+        if self._sync:
+            self.store.sync()
+
+    def settle(self) -> None:
+        """Put everything where it stays, as far as the engine has such a place."""
+        for step in ("flush", "compact"):
+            getattr(self.store, step, self.store.sync)()
+
+    def close(self) -> None:
+        self.store.close()
 
 
 @dataclass
@@ -47,9 +80,20 @@ class _Bench:
         self._made += 1
         return self.setting.folder / f"store-{self._made}"
 
-    def fill(self, *, sync: bool, folder: Path | None = None, events: Events | None = None) -> Any:
+    def writer(self, *, sync: bool) -> _Ours:
+        made = _Ours(self.ours[1](self.fresh(), "create", self.setting.session), sync)
+        self.hold(made)
+        return made
+
+    def writers(self, peers: Sequence[type[Peer]], *, sync: bool) -> list[_Writer]:
+        """Empty stores: ours, and those of the peers."""
+        made = [peer(self.fresh(), sync=sync) for peer in peers]
+        self._handles += made
+        return [self.writer(sync=sync), *made]
+
+    def fill(self, *, sync: bool, events: Events | None = None) -> Any:
         """Ours, filled and left open."""
-        store = self.ours[1](folder or self.fresh(), "create", self.setting.session)
+        store = self.ours[1](self.fresh(), "create", self.setting.session)
         whole = self.events if events is None else events
         for start in range(0, len(whole), BATCH):
             store.append(whole[start : start + BATCH])
@@ -57,8 +101,8 @@ class _Bench:
                 store.sync()
         return store
 
-    def fill_peer(self, peer: type[Peer], *, sync: bool, folder: Path | None = None) -> Peer:
-        made = peer(folder or self.fresh(), sync=sync)
+    def fill_peer(self, peer: type[Peer], *, sync: bool) -> Peer:
+        made = peer(self.fresh(), sync=sync)
         for group in self.groups():
             made.append(group)
         return made
@@ -72,59 +116,103 @@ class _Bench:
             with contextlib.suppress(ValueError):
                 self._handles.pop().close()
 
+    def clear(self) -> None:
+        """Close what was held, and remove all stores."""
+        self.drop()
+        for folder in self.setting.folder.glob("store-*"):
+            shutil.rmtree(folder)
+
     def compare(self, title: str, runs: Runs, *, unit: str = "events", units: int, **more: Any) -> Comparison:
         notes = self.notes + more.pop("notes", [])
-        day, rounds = self.setting.day.describe(), self.setting.rounds
+        day, rounds = self.setting.day.describe(), more.pop("rounds", self.setting.rounds)
         return compare(title, runs, day, unit=unit, units=units, rounds=rounds, notes=notes, **more)
 
 
 def bench_store(setting: Setting) -> list[Comparison]:
-    """Appends in groups of 4,096 with a sync each and without, opening after a kill, a column, orders."""
+    """Appends in groups of 4,096 with a sync each, without, and at length; opening after a kill, a column,
+    orders."""
     peers = [peer for peer in PEERS if not peer.missing()]
     missing = sorted({module for peer in PEERS for module in peer.missing()})
     notes = [f"not installed, left out: {', '.join(missing)}"] if missing else []
     bench = _Bench(setting, setting.events, peers, notes)
     return [
-        _append(bench, sync=True), _append(bench, sync=False), _reopen(bench), _column(bench), _orders(bench)
+        _append(bench, sync=True), _append(bench, sync=False), _at_length(bench), _reopen(bench),
+        _column(bench), _orders(bench),
     ]  # fmt: skip
 
 
 def _append(bench: _Bench, *, sync: bool) -> Comparison:
-    """Groups of 4,096 into a new store, up to the last one; closing is off the clock."""
-    folders: dict[str, Path] = {}
+    """Groups of 4,096 into an empty store, up to the last one; making it and closing it are off the clock."""
     peers = [peer for peer in bench.peers if sync or peer.unsynced]
-
-    def ours() -> None:
-        folder = folders[bench.ours[0]] = bench.fresh()
-        bench.hold(bench.fill(sync=sync, folder=folder))
-
-    def fill(peer: type[Peer]) -> None:
-        folder = folders[peer.name] = bench.fresh()
-        bench.hold(bench.fill_peer(peer, sync=sync, folder=folder))
+    names = [bench.ours[0], *(peer.name for peer in peers)]
+    made: dict[str, _Writer] = {}
 
     def prepare() -> None:
-        bench.drop()
-        while folders:
-            shutil.rmtree(folders.popitem()[1])
+        bench.clear()
+        made.update(zip(names, bench.writers(peers, sync=sync), strict=True))
 
-    runs: Runs = {bench.ours[0]: ours, **{peer.name: partial(fill, peer) for peer in peers}}
+    def append(name: str) -> None:
+        for group in bench.groups():
+            made[name].append(group)
+
+    runs: Runs = {name: partial(append, name) for name in names}
     title = f"store: append in groups of {BATCH:,}, {'a sync for each' if sync else 'no sync'}"
     found = bench.compare(title, runs, units=len(bench.events), prepare=prepare)
     bench.drop()
-    sizes = [f"{name} {_bytes(folders[name]) / len(bench.events):.1f}" for name in runs]
+    sizes = [f"{name} {_bytes(made[name].folder) / len(bench.events):.1f}" for name in names]
     found.notes.append(f"bytes on disk per event, closed: {', '.join(sizes)}")
     if not sync:
         left_out = [peer.name for peer in bench.peers if not peer.unsynced]
         found.notes.append("what the operating system holds back when the clock stops is not waited for")
         found.notes += [f"{name}: left out, it syncs every commit" for name in left_out]
-    prepare()
+    bench.clear()
     return found
+
+
+def _at_length(bench: _Bench) -> Comparison:
+    """The day so often that work in the background has to keep up: up to the last event, and until everything
+    is where it stays."""
+    groups = list(_many_days(bench.events, REPEATS))
+    total = sum(len(group) for group in groups)
+    peers = [peer for peer in bench.peers if peer.at_length]
+    settled = f"{bench.ours[0]}, until all is in tables"
+    names = [bench.ours[0], *(peer.name for peer in peers), settled]
+    made: dict[str, _Writer] = {}
+
+    def prepare() -> None:
+        bench.clear()
+        # A virtual machine pays for memory that it has not used lately, which is not what is asked here.
+        np.ones(min(4 * total * groups[0].itemsize, _TOUCH_BYTES), np.uint8)
+        made.update(zip(names, [*bench.writers(peers, sync=False), bench.writer(sync=False)], strict=True))
+
+    def append(name: str) -> None:
+        for group in groups:
+            made[name].append(group)
+        if isinstance(ours := made[name], _Ours) and name == settled:
+            ours.settle()
+
+    runs: Runs = {name: partial(append, name) for name in names}
+    title = f"store: append at length, no sync: the day {REPEATS} times"
+    found = bench.compare(title, runs, units=total, prepare=prepare, rounds=min(bench.setting.rounds, 3))
+    bench.clear()
+    return found
+
+
+def _many_days(events: Events, times: int) -> Iterator[Events]:
+    """Groups of a day that goes on: seq, ts and references grow from one time to the next."""
+    step = {name: events[name].max() + np.uint64(1) for name in ("seq", "ts", "ref")}
+    for k in range(times):
+        day = events.copy()
+        for name, by in step.items():
+            day[name] += np.uint64(k) * by
+        day["ref2"][day["ref2"] > 0] += np.uint64(k) * step["ref"]
+        yield from (day[start : start + BATCH] for start in range(0, len(day), BATCH))
 
 
 def _reopen(bench: _Bench) -> Comparison:
     """Open for writing what a kill left: the files as they are with every group synced and no close."""
     images: dict[str, Path] = {}
-    store = bench.fill(sync=True, folder=bench.fresh())
+    store = bench.fill(sync=True)
     images[bench.ours[0]] = _image(bench, store.path)
     store.close()
     peers = [peer for peer in bench.peers if peer.reopens]
