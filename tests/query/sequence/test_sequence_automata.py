@@ -117,6 +117,51 @@ def test_many_random_patterns_equal_backtracking() -> None:
     assert check(seed=2, rounds=1_500) > 3_000
 
 
+def abc_rows(letters: str) -> list[dict[str, int]]:
+    """Rows of two keys in turn, each of one letter."""
+    return [
+        {"a": int(one == "A"), "b": int(one == "B"), "c": int(one == "C"), "ts": at, "key": at % 2, "row": at}
+        for at, one in enumerate(letters)
+    ]
+
+
+def fed(walk: Pass, rows: list[dict[str, int]], first: int = 0) -> list[tuple[int, ...]]:
+    """What the walk gives for rows that are numbered from `first` on, after what it gave before."""
+    symbols = np.array([letter(row) for row in rows], np.uint32)
+    keys = np.array([row["key"] for row in rows], np.int32)
+    numbers = np.array([row["row"] for row in rows], np.int64) + first
+    return [tuple(row[:4]) for row in walk.feed(symbols, keys, numbers, key_count=2).tolist()]
+
+
+def test_a_pattern_that_needs_more_than_a_cell_gets_it_on_the_way() -> None:
+    """SEQUENCE-10, 17. State and first row share a word until a match is held back, here by C+."""
+    question = Question(parse_pattern("A B | A C+ B?"), DEFINE)
+    rows = abc_rows("AABBAAAABBBBAAABACCCCCCCABACCBBBAABB")
+    walk = Pass(Threads(compile_pattern(question.pattern), BITS), Alphabet(3))
+    found = fed(walk, rows[:14])
+    assert walk.cells is not None
+    found += fed(walk, rows[14:25])
+    assert walk.cells is None
+    found += fed(walk, rows[25:])
+    found += [tuple(row[:4]) for row in walk.finish().tolist()]
+    assert sorted(found) == expected(question, rows, 2)
+    assert len(found) > 6
+
+
+@pytest.mark.parametrize("text", ["A B* C", "A (B|C) | B", "(A|B) C", "()"])
+@pytest.mark.parametrize("first", [0, -(1 << 47) - 7, (1 << 47) - 17, (1 << 62)])
+def test_rows_of_any_number(text: str, first: int) -> None:
+    """SEQUENCE-15. A cell has 48 bits of the row's number."""
+    question = Question(parse_pattern(text), DEFINE)
+    rows = abc_rows("AABBCABACCABCBBBAABBCCABCABCAACCBBCA")
+    walk = Pass(Threads(compile_pattern(question.pattern), BITS), Alphabet(3))
+    assert walk.cells is not None
+    found = fed(walk, rows[:9], first) + fed(walk, rows[9:20], first) + fed(walk, rows[20:], first)
+    assert (walk.cells is None) == (first != 0)
+    moved = sorted((key, begin - first, last - first, kind) for key, begin, last, kind in found)
+    assert moved == expected(question, rows, 2)
+
+
 def test_find_all_is_linear_where_rescanning_would_be_quadratic() -> None:
     """SEQUENCE-43. `B (B* C)?` on B B B …: each match hangs on a C that never comes; every start scans on."""
     threads = Threads(compile_pattern(parse_pattern("B (B* C)?")), BITS)

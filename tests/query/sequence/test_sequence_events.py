@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from trident_conformance.questions import flow
 from trident_core.dtypes import EVENT, Events, Matched
 from trident_core.errors import UsageError
 from trident_core.session import Instrument, Session
 from trident_query.sequence.engines import NumbaSequences, ReferenceSequences
+from trident_query.sequence.question import SequenceError
 
 QUESTIONS: list[dict[str, Any]] = [
     {"match": "A E+ D"},
@@ -34,42 +36,6 @@ def session() -> Session:
     made = Session()
     for locate, symbol in enumerate(["AAPL", "MSFT", "A"], start=1):
         made.directory.put(Instrument(locate, symbol))
-    return made
-
-
-def flow(rng: np.random.Generator, n: int) -> Events:
-    """Orders that are added, replaced, executed and deleted; some events name orders that are gone."""
-    made, live, reference, time = np.zeros(n, EVENT), [], 1, 0
-    for place, row in enumerate(made):
-        time += int(rng.integers(0, 3)) * 1_000_000
-        row["seq"], row["ts"] = 5 + 2 * place, time
-        if rng.random() < 0.4 or not live:
-            row["type"], row["ref"], row["locate"] = (
-                ord(rng.choice(list("AAF"))),
-                reference,
-                rng.integers(1, 4),
-            )
-            row["qty"], row["price"], row["side"] = (
-                rng.integers(1, 4) * 100,
-                rng.integers(1, 4) * 10_000,
-                ord("B"),
-            )
-            if row["type"] == ord("F"):
-                row["aux"][:4] = list(rng.choice([b"ABCD", b"XY  "]))
-            live.append((reference, int(row["locate"])))
-            reference += 1
-            continue
-        at = int(rng.integers(len(live)))
-        row["ref"], row["locate"] = live[at]
-        row["type"], row["qty"] = ord(rng.choice(list("EEXDDUCP"))), rng.integers(1, 3) * 100
-        if row["type"] == ord("P"):
-            row["ref"] = 0
-        if row["type"] == ord("U"):
-            row["ref2"], row["price"] = reference, rng.integers(1, 4) * 10_000
-            live[at] = reference, int(row["locate"])
-            reference += 1
-        if row["type"] == ord("D"):
-            live.pop(at)
     return made
 
 
@@ -162,3 +128,53 @@ def test_hostile_events_stay_bounded(session: Session) -> None:
             search.feed(events[at : at + 700])
         search.finish()
         assert search.walk.pool[0, 0] == 0
+
+
+def test_most_patterns_of_orders_need_one_cell_a_partition(session: Session) -> None:
+    """What makes them fast must not be lost in silence."""
+    events = flow(np.random.default_rng(3), 400)
+    for match in ("A E+ D", "(A|F) (E|C|X)* D", "A .{2}", "E E", "A E*? (D|U)"):
+        search = NumbaSequences().search(match, session)
+        found = sum(len(search.feed(events[at : at + 90])) for at in range(0, 400, 90))
+        assert found
+        assert search.walk.cells is not None  # type: ignore[union-attr]
+
+
+def firms_of(count: int) -> Events:
+    """An add with an attribution of each of so many MPIDs, each followed by the order's delete."""
+    events = np.zeros(2 * count, EVENT)
+    events["seq"] = np.arange(2 * count) + 1
+    events["ref"] = np.repeat(np.arange(count) + 1, 2)
+    events["type"] = np.tile(list(b"FD"), count)
+    texts = np.arange(count, dtype="<u4") * 7 + 1
+    events["aux"][:, :4] = np.repeat(texts, 2).view(np.uint8).reshape(-1, 4)
+    return events
+
+
+def test_a_saved_state_carries_no_more_than_it_needs(session: Session, tmp_path: Path) -> None:
+    """MPIDs are kept for partitions by MPID alone, in a table that grows with them."""
+    for per in ("order", "mpid"):
+        search = NumbaSequences().search("F D", session, per=per)
+        assert len(search.feed(firms_of(100))) == 100
+        search.save(tmp_path / per)
+        assert (tmp_path / per).stat().st_size < 500_000
+
+
+def test_many_firms_and_too_many(session: Session, tmp_path: Path) -> None:
+    """SEQUENCE-22, 60. The table of MPIDs grows; each keeps its number, in a saved state too."""
+    events = firms_of(65_537)
+    search = NumbaSequences().search("F D", session, per="mpid")
+    assert len(search.feed(events[:1_200])) == 600
+    search.save(tmp_path / "state")
+    search = NumbaSequences().search("F D", session, per="mpid")
+    search.load(tmp_path / "state")
+    found = search.feed(events[1_200:131_072])
+    assert found["first"].tolist() == list(range(1_201, 131_072, 2))
+    for match in (found[0], found[30_000], found[-1]):
+        text = events["aux"][int(match["first"]) - 1].tobytes().rstrip(b"\0 ")
+        assert search.value(int(match["key"])) == text.decode("utf-8", "surrogateescape")
+    again = events[[0, 1]]
+    again["seq"] += 200_000
+    assert search.feed(again)["key"].tolist() == [0], "the first of all MPIDs has the first number"
+    with pytest.raises(SequenceError, match="65,536 MPIDs"):
+        search.feed(events[131_072:])

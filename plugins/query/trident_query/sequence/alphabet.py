@@ -58,22 +58,26 @@ class Table:
     """Entries by state and letter, -1 where the automaton was not asked yet; grows in both directions.
 
     `entries`: operation << 16 | state; those of letter 0, which no row has, stay -1. `closing`: by state,
-    that of the partition's end. `counts`: matches << 16 | state, all that counting needs.
+    that of the partition's end. `counts`: matches << 16 | state, all that counting needs. `singles`:
+    flags << 16 | state.
     """
 
     def __init__(self) -> None:
         self.width = 8
         self.entries = np.full(16 * self.width, -1, np.int32)
-        self.counts = self.entries.copy()
+        self.counts, self.singles = self.entries.copy(), self.entries.copy()
         self.closing = np.full(16, -1, np.int32)
 
-    def put(self, state: int, letter: int, operation: int, following: int, matches: int = 0) -> None:
+    def put(
+        self, state: int, letter: int, operation: int, following: int, matches: int = 0, flags: int = 0
+    ) -> None:
         if letter >= self.width:
             self._resize(len(self.entries) // self.width, 2 * letter)
         if state * self.width + letter >= len(self.entries):
             self._resize(2 * state, self.width)
         self.entries[state * self.width + letter] = operation << 16 | following
         self.counts[state * self.width + letter] = matches << 16 | following
+        self.singles[state * self.width + letter] = flags << 16 | following
 
     def close(self, state: int, operation: int) -> None:
         """A partition that ends in a state."""
@@ -88,7 +92,7 @@ class Table:
     def _resize(self, states: int, width: int) -> None:
         if states * width > TABLE_MAX:
             raise SequenceError(f"a table of more than {TABLE_MAX:,} entries, the cap on sequences")
-        for name in ("entries", "counts"):
+        for name in ("entries", "counts", "singles"):
             made = np.full((states, width), -1, np.int32)
             old = getattr(self, name).reshape(-1, self.width)
             made[: len(old), : self.width] = old

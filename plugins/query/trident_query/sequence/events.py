@@ -34,7 +34,7 @@ from trident_query.where.program import Machine
 
 #: In letters: this is the first event of its partition.
 FIRST_BIT: Final = np.uint32(1 << 31)
-_STATE_VERSION: Final = 1
+_STATE_VERSION: Final = 2
 
 
 class EventSequence:
@@ -120,10 +120,7 @@ class EventSequence:
 
     def _end(self, found: Matches, ended: NDArray[np.int64]) -> Matches:
         """Partitions that ended without a row of their own: finish what is under way in them."""
-        if isinstance(self.walk, Pass):
-            under_way = ended[self.walk.state[ended] != 0]
-        else:
-            under_way = ended[(self.walk.heads[ended] >= 0) | (self.walk.seen[ended] != 0)]
+        under_way = self.walk.under_way(ended)
         return np.concatenate([found, self.walk.finish(under_way)]) if len(under_way) else found
 
     def finish(self) -> Matched:
@@ -275,7 +272,7 @@ def streamable(question: Question) -> None:
 
 
 _WALK: Final = {
-    Pass: ("state", "registers", "lasts", "pool"),
+    Pass: ("lasts", "pool"),
     WithinPass: ("heads", "seen", "lasts", "pool"),
 }
 _KEYS: Final = ("refs", "slots", "left", "born", "firm", "firms", "free", "counts")
@@ -292,6 +289,7 @@ def _parts(sequence: EventSequence) -> tuple[dict[str, NDArray[Any]], dict[str, 
         "states": walk.machine.states, "total": walk.total, "key_count": sequence.keys.key_count,
     }  # fmt: skip
     if isinstance(walk, Pass):
+        arrays["walk_state"], arrays["walk_registers"] = walk.parts()
         plain["groups"], plain["bundles"] = walk.operations.groups, walk.operations.bundles
     if sequence.absence:
         arrays["absence"], arrays["absence_rows"] = sequence.absence.pending, sequence.absence.rows
@@ -310,6 +308,8 @@ def _restore(sequence: EventSequence, arrays: dict[str, NDArray[Any]], plain: di
         walk.machine.numbers = {state: n for n, state in enumerate(walk.machine.states)}
     for name in _WALK[type(walk)]:
         setattr(walk, name, arrays[f"walk_{name}"])
+    if isinstance(walk, Pass):
+        walk.restore(arrays["walk_state"], arrays["walk_registers"])
     walk.total = int(plain["total"])
     sequence.kept = arrays["kept"]
     for name in _KEYS:

@@ -16,7 +16,9 @@ from trident_core.jit import njit_entry, njit_inlined
 from trident_query.sequence.question import KEYS_MAX, SequenceError
 
 _FIRST_ROOM: Final = 1 << 12
+#: MPIDs at most, and those that there is room for at first.
 _FIRMS_MAX: Final = 1 << 16
+_FIRST_FIRMS: Final = 1 << 8
 
 
 @njit_inlined
@@ -44,17 +46,23 @@ def _remove(refs: Any, slots: Any, at: Any) -> None:
 
 
 @njit_inlined
-def _firm(firms: Any, text: Any) -> Any:
-    """The number of an MPID, from 1, or 0: no room. firms u64[2**17, 2]: text, number; the last row has the
-    count.
+def _firm_place(firms: Any, text: Any) -> Any:
+    """Where an MPID is, or the free place where it belongs. firms u64[2**k + 1, 2]: text, number from 1 (0 is
+    free); the last row has their count.
     """
-    mask = firms.shape[0] // 2 - 1
+    mask = firms.shape[0] - 2
     at = np.int64((text * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & mask
     while firms[at, 1] != 0 and firms[at, 0] != text:
         at = (at + 1) & mask
+    return at
+
+
+@njit_inlined
+def _firm(firms: Any, text: Any) -> Any:
+    """The number of an MPID, or 0: no room."""
+    at, last = _firm_place(firms, text), firms.shape[0] - 1
     if firms[at, 1] == 0:
-        last = firms.shape[0] - 1
-        if firms[last, 1] >= np.uint64(60_000):
+        if np.int64(firms[last, 1]) * 2 >= last:
             return np.int32(0)
         firms[last, 1] += np.uint64(1)
         firms[at, 0], firms[at, 1] = text, firms[last, 1]
@@ -95,10 +103,11 @@ def assign(
         over = kind == 68
         if kind == 65 or kind == 70:
             left[slot] = quantity
-            if kind == 70:
+            if kind == 70 and firms.shape[0] > 1:
                 text = words[i, 7] & np.uint64(0xFFFFFFFF)
                 firm[slot] = _firm(firms, text)
                 if firm[slot] == 0:
+                    state[0] = i
                     return 2
         elif kind == 85:
             left[slot] = quantity
@@ -134,7 +143,7 @@ class OrderKeys:
         self.left = np.zeros(_FIRST_ROOM, np.int64)
         self.born = np.zeros(_FIRST_ROOM, np.uint64)
         self.firm = np.zeros(_FIRST_ROOM, np.int32)
-        self.firms = np.zeros((2 * _FIRMS_MAX, 2), np.uint64)
+        self.firms = np.zeros((2 * _FIRST_FIRMS + 1 if by_firm else 0, 2), np.uint64)
         self.free = np.arange(_FIRST_ROOM, dtype=np.int32)[::-1].copy()
         self.counts = np.array([0, 0, _FIRST_ROOM, 0], np.int64)
 
@@ -149,8 +158,9 @@ class OrderKeys:
             keys, ends, self.counts,
         ):  # fmt: skip
             if why == 2:
-                raise SequenceError("more than 60,000 MPIDs, the cap on sequences by MPID")
-            self._grow()
+                self._grow_firms()
+            else:
+                self._grow()
         ended = freed[: self.counts[3]].astype(np.int64)
         if self.by_firm:
             firms = np.where(keys >= 0, self.firm[keys], 0) - 1
@@ -182,11 +192,18 @@ class OrderKeys:
             self.free[:have] = np.arange(2 * have - 1, have - 1, -1)
             self.counts[2] = have
 
+    def _grow_firms(self) -> None:
+        old = self.firms
+        if int(old[-1, 1]) >= _FIRMS_MAX:
+            raise SequenceError(f"more than {_FIRMS_MAX:,} MPIDs, the cap on sequences by MPID")
+        self.firms = np.zeros((2 * len(old) - 1, 2), np.uint64)
+        rehash_firms(old, self.firms)
+
     def value(self, key: int) -> int | str:
         """What a key stands for: the reference that its order began with, or the MPID."""
         if not self.by_firm:
             return int(self.born[key])
-        texts = self.firms[: len(self.firms) // 2]
+        texts = self.firms[:-1]
         text = int(texts[texts[:, 1] == key + 1][0, 0])
         return text.to_bytes(8, "little").rstrip(b"\0 ").decode("utf-8", "surrogateescape")
 
@@ -197,6 +214,17 @@ def rehash(old: Any, slots: Any, refs: Any, made: Any) -> None:
         if old[i] != 0:
             at = _place(refs, old[i])
             refs[at], made[at] = old[i], slots[i]
+
+
+@njit_entry
+def rehash_firms(old: Any, made: Any) -> None:
+    """MPIDs and their numbers into a larger, empty table."""
+    last, end = old.shape[0] - 1, made.shape[0] - 1
+    for i in range(last):
+        if old[i, 1] != 0:
+            at = _firm_place(made, old[i, 0])
+            made[at, 0], made[at, 1] = old[i, 0], old[i, 1]
+    made[end, 1] = old[last, 1]
 
 
 class SymbolKeys:

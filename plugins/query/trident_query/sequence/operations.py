@@ -23,8 +23,8 @@ Instructions = list[tuple[int, int, int]]
 
 @dataclass
 class Operations:
-    """Numbered as they are met; 0 does nothing. Registers of a key: its `groups`, then two for each of its
-    `bundles`.
+    """Numbered as they are met; 0 is all that do nothing. Registers of a key: its `groups`, then two for each
+    of its `bundles`.
 
     `words` i64[n, 8]; `starts` i32[n + 1], where each one's instructions are in `ops` i32[:, 3].
     """
@@ -47,18 +47,34 @@ class Operations:
         known = self.numbers.get(operation)
         if known is not None:
             return known
+        self.groups = max(self.groups, len(operation.groups))
+        self.bundles = max(self.bundles, len(operation.bundles))
+        if not self._instructions(operation):
+            self.numbers[operation] = 0
+            return 0
         if len(self.known) > OPERATIONS_MAX:
             raise SequenceError(f"more than {OPERATIONS_MAX:,} operations, the cap on sequences")
         made = self.numbers[operation] = len(self.known)
         self.known.append(operation)
-        self.groups = max(self.groups, len(operation.groups))
-        self.bundles = max(self.bundles, len(operation.bundles))
         self.encode()
         return made
 
     def matches(self, number: int) -> int:
         """Final matches that an operation gives, bundles aside."""
         return sum(not isinstance(what, tuple) for what in self.known[number].emits)
+
+    @property
+    def single(self) -> bool:
+        """Does `flags` say all of every operation met so far?"""
+        return self.groups == 1 and self.bundles == 0 and not self.words[:, Word.LISTED].any()
+
+    def flags(self, number: int) -> int:
+        """What an operation does where a key has one register: 1, note the row at hand in it; 2, give a
+        match; 4, that began at this row, not at the noted one; 8, that has rows.
+        """
+        words = self.words[number]
+        bits = (words[word] & 1 for word in (Word.NOTES, Word.GIVES, Word.HERE, Word.ROWS))
+        return sum(int(bit) << place for place, bit in enumerate(bits))
 
     def encode(self) -> None:
         coded = [self._instructions(operation) for operation in self.known]

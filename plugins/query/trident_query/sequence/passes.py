@@ -13,6 +13,7 @@ from trident_query.sequence.automaton import Configurations, Operation, Threads
 from trident_query.sequence.kernels import Why
 from trident_query.sequence.operations import Operations
 from trident_query.sequence.room import grow
+from trident_query.sequence.single_kernel import ROW_END, single
 from trident_query.sequence.walk import KEYS, NO_ENDS, NO_TIME, Matches, Walk
 
 
@@ -27,8 +28,47 @@ class Pass(Walk):
         self.machine = Configurations(threads)
         self.operations = Operations()
         self.state = np.zeros(KEYS, np.uint16)
-        self.queue = np.zeros(2 * kernels.BLOCK, np.int64)
         self.registers = np.zeros((0 if count_only else KEYS, 1), np.int64)
+        self.queue = np.zeros(2 * kernels.BLOCK, np.int64)
+        #: States and registers in one, while one register is enough; `state` and `registers` are unused then.
+        self.cells: NDArray[np.int64] | None = None
+        if not count_only:
+            self._join()
+
+    def _join(self) -> None:
+        """State and register of each key as one cell, if the operations met so far allow it."""
+        operations = self.operations
+        # Where `$` may match, a partition's end may give a match.
+        if self.machine.threads.uses_end or not operations.single or not _fit(self.registers):
+            return
+        first_rows = np.zeros(len(self.state), np.int64)
+        first_rows[: len(self.registers)] = self.registers[:, 0]
+        self.cells = first_rows << 16 | self.state
+        self.state, self.registers = self.state[:0], self.registers[:0]
+
+    def _part(self) -> None:
+        """State and registers by themselves again."""
+        if self.cells is not None:
+            self.state, self.registers = self.parts()
+            self.cells = None
+
+    def parts(self) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
+        """The state and the registers of all keys."""
+        if self.cells is None:
+            return self.state, self.registers
+        return (self.cells & 0xFFFF).astype(np.uint16), (self.cells >> 16).reshape(-1, 1)
+
+    def restore(self, state: NDArray[np.uint16], registers: NDArray[np.int64]) -> None:
+        """Go on with the parts of another pass that met the same states, groups and bundles."""
+        self.state, self.registers, self.cells = state, registers, None
+        if not self.count_only:
+            self._join()
+
+    def under_way(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of these keys whose partition may still give a match."""
+        states = self.state[keys] if self.cells is None else self.cells[keys] & 0xFFFF
+        made: NDArray[np.int64] = keys[states != 0]
+        return made
 
     @property
     def holds_back(self) -> bool:
@@ -46,9 +86,7 @@ class Pass(Walk):
         """Rows in order: their symbols (u8/u32), keys (-1: of no partition), numbers (or one number to count
         from), times (or the time of all). The matches that are final now, in the order in which they became
         so."""
-        self.state = grow(self.state, key_count)
-        if not self.count_only or self.holds_back:
-            self.registers = grow(self.registers, key_count, -1)
+        self._make_room(key_count, rows, len(keys))
         self.remember_lasts(keys, rows, times, key_count)
         stop = np.zeros(8, np.int64)
         while True:
@@ -59,8 +97,25 @@ class Pass(Walk):
         self.total += int(stop[3])
         return self.given(stop)
 
+    def _make_room(self, key_count: int, rows: NDArray[np.int64], n: int) -> None:
+        if self.cells is not None and not (_fit(rows) and _fit(rows[-1:] + n)):
+            self._part()
+        if self.cells is not None:
+            self.cells = grow(self.cells, key_count)
+            return
+        self.state = grow(self.state, key_count)
+        if not self.count_only or self.holds_back:
+            self.registers = grow(self.registers, key_count, -1)
+
     def _run(self, symbols: Any, keys: Any, rows: Any, times: Any, ends: Any, stop: NDArray[np.int64]) -> int:
         letters, table, operations = self.alphabet.of, self.table, self.operations
+        if self.cells is not None:
+            return int(
+                single(
+                    symbols, keys, rows, times, ends, letters, table.singles, table.width, self.cells,
+                    self.queue, self.out, stop,
+                )
+            )  # fmt: skip
         if self.count_only and not self.holds_back and not len(ends):
             return int(kernels.count(symbols, keys, letters, table.counts, table.width, self.state, stop))
         self._cover_registers()
@@ -85,11 +140,14 @@ class Pass(Walk):
         following, operation = self.machine.step(state, self.alphabet.symbols[letter])
         number = self._numbered(operation)
         self.table.cover(len(self.machine.states))
-        self.table.put(state, letter, number, following, self.operations.matches(number))
+        operations = self.operations
+        self.table.put(state, letter, number, following, operations.matches(number), operations.flags(number))
 
     def _numbered(self, operation: Operation) -> int:
         before = self.operations.groups, self.operations.bundles
         number = self.operations.number(operation)
+        if not self.operations.single:
+            self._part()
         self._lay_out(*before)
         return number
 
@@ -106,6 +164,9 @@ class Pass(Walk):
 
     def finish(self, keys: NDArray[np.int64] | None = None) -> Matches:
         """The partitions of these keys (all) end: what was held back is final."""
+        if self.cells is not None:  # no match is held back, and none waits for the end
+            self.cells[slice(None) if keys is None else keys] = 0
+            return self.out[:0].copy()
         if keys is None:
             keys = np.flatnonzero(self.state)
         if not len(keys):
@@ -124,3 +185,8 @@ class Pass(Walk):
             if why == Why.DONE:
                 return self.given(stop)
             self.serve(why, stop)
+
+
+def _fit(rows: NDArray[np.int64]) -> bool:
+    """Do cells have room for these numbers?"""
+    return not rows.size or (int(rows.min()) >= -ROW_END and int(rows.max()) < ROW_END)

@@ -42,7 +42,7 @@ class Walk:
         elif why == Why.ENTRY:
             self.enter(int(stop[1]), int(stop[2]))
         elif why == Why.OUT:
-            made = np.zeros((max(2 * len(self.out), 2 * int(self.pool[0, 0])), MATCH_WORDS), np.int64)
+            made = np.empty((max(2 * len(self.out), 2 * int(self.pool[0, 0])), MATCH_WORDS), np.int64)
             made[: len(self.out)] = self.out
             self.out = made
         else:
@@ -53,9 +53,13 @@ class Walk:
         raise NotImplementedError
 
     def given(self, stop: NDArray[np.int64]) -> Matches:
-        """A copy of the matches that a kernel gave."""
-        self.total += int(stop[4])
-        return self.out[: stop[4]].copy()
+        """The matches that a kernel gave, in an array that it does not write to again."""
+        n = int(stop[4])
+        self.total += n
+        if 2 * n < len(self.out):
+            return self.out[:n].copy()
+        made, self.out = self.out[:n], np.empty_like(self.out)
+        return made
 
     def remember_lasts(
         self, keys: NDArray[np.int32], rows: NDArray[np.int64], times: NDArray[np.int64], key_count: int

@@ -39,6 +39,11 @@ class WithinPass(Walk):
         """Is a match held back now?"""
         return bool(self.pool[1:, 4].any())
 
+    def under_way(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of these keys whose partition has begun."""
+        made: NDArray[np.int64] = keys[(self.heads[keys] >= 0) | (self.seen[keys] != 0)]
+        return made
+
     def feed(
         self, symbols: NDArray[Any], keys: NDArray[np.int32], rows: NDArray[np.int64], *, key_count: int,
         ends: NDArray[np.uint8] = NO_ENDS, times: NDArray[np.int64] = NO_TIME,
