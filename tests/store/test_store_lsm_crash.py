@@ -11,6 +11,7 @@ from trident_core.session import Session
 from trident_store.crashcheck import explore, make_events
 from trident_store.crashmodel import CrashFileSystem
 from trident_store.lsm.engine import LsmStore
+from trident_store.lsm.log_writer import LsmLogWriter
 from trident_store.writer import LogWriter
 
 #: a flush inside an append, flushes after syncs, compactions of two levels, openings with work left to do,
@@ -42,8 +43,10 @@ def test_promises_hold_after_any_crash_at_length(lsm_opener: Any, script: str) -
 
 @pytest.fixture
 def eager_opener(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A store that writes zeros ahead after a kibibyte."""
+    """A store that writes zeros ahead after a kibibyte, and padding with a frame while a sync follows each."""
     monkeypatch.setattr(LogWriter, "EAGER_BYTES", 1_024)
+    monkeypatch.setattr(LogWriter, "AHEAD_FROM", 1_024)
+    monkeypatch.setattr(LsmLogWriter, "PADDED_BYTES", 64)
     monkeypatch.setattr(LsmStore, "_ahead_bytes", 1_536)
 
     def opener(mode: str, session: Session | None, files: CrashFileSystem) -> LsmStore:

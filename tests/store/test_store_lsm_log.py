@@ -51,6 +51,7 @@ def test_the_files_are_the_references(
 ) -> None:
     """With tables off, whatever is done gives the same bytes as the reference, over two openings."""
     folders = []
+    monkeypatch.setattr(LogWriter, "AHEAD_FROM", 4_096)
     monkeypatch.setattr(LogWriter, "EAGER_BYTES", 4_096)  # zeros are written ahead, and gone in the end
     factories: list[Any] = [
         ReferenceStore,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -117,10 +118,12 @@ class _Bench:
                 self._handles.pop().close()
 
     def clear(self) -> None:
-        """Close what was held, and remove all stores."""
+        """Close what was held, remove all stores, and have the disk done with it: the first contender would
+        wait for it otherwise."""
         self.drop()
         for folder in self.setting.folder.glob("store-*"):
             shutil.rmtree(folder)
+        os.sync()
 
     def compare(self, title: str, runs: Runs, *, unit: str = "events", units: int, **more: Any) -> Comparison:
         notes = self.notes + more.pop("notes", [])
@@ -150,6 +153,7 @@ def _append(bench: _Bench, *, sync: bool) -> Comparison:
     def prepare() -> None:
         bench.clear()
         made.update(zip(names, bench.writers(peers, sync=sync), strict=True))
+        os.sync()
 
     def append(name: str) -> None:
         for group in bench.groups():

@@ -6,9 +6,6 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from trident_core.dtypes import Events
 from trident_core.errors import StoreError
 from trident_core.session import Directory, Instrument
@@ -23,7 +20,6 @@ from trident_store.format import (
     Frame,
     FrameKind,
     Position,
-    crc32c,
     encode_frame,
     encode_position,
     instrument_payloads,
@@ -35,6 +31,7 @@ from trident_store.logstate import Log, Pending
 from trident_store.mark import write_slot
 from trident_store.recovery import recover
 from trident_store.spares import Spares
+from trident_store.staging import Staging
 from trident_store.tableset import TableCache
 
 
@@ -42,13 +39,14 @@ class LogWriter:
     """The one writer of a store. Methods raise StoreError when the disk refuses; from then on `append` does
     so at once, and after a failed sync `sync` too: the next fsync would say yes although the data is gone."""
 
-    #: When syncs come after fewer bytes than this, zeros are written ahead: of more, the zeros themselves
-    #: would take longer than they save.
+    #: When syncs come after fewer bytes, zeros are written ahead; of more they cost more than they save.
     EAGER_BYTES = 1 << 17
-    #: … and from this size of a segment on.
-    AHEAD_FROM = 1 << 20
+    AHEAD_FROM = 1 << 20  # from this size of a segment on
     #: A mark that trails is synced, too, when so many bytes of the log are durable behind the one that is.
     TRAILING_BYTES = 16 << 20
+    _new_staging = Staging
+    #: A frame of so many bytes is written with its padding while a sync follows each; None: never.
+    PADDED_BYTES: int | None = None
 
     def __init__(
         self, files: FileSystem, folder: Path, segment_bytes: int, sector_bytes: int, *,
@@ -67,13 +65,15 @@ class LogWriter:
         self._handles: list[int] = []
         self._pending: Pending | None = None
         self._torn = False  # a write failed: part of it may stand behind the log
-        self._staging = np.empty(0, np.uint8)  # the frame being written; the caller's array may change
+        self._staging = self._new_staging()
         self._recorded_version = -1
         self._slot = 0
         self._mark_open = False  # a slot is being written; nothing else may be until it is durable
         self._ahead_bytes = ahead_bytes  # how far zeros are written ahead; 0: not at all
         self._ahead = 0  # where the bytes end that the segment has behind the log
         self._eager = False  # syncs come often
+        self._unsynced = 0  # frames of events since the last sync
+        self._alternate = False  # a sync has followed each frame
         self._settled = (0, 0)  # everything before this place is durable
         self._marked = Position()  # the newest mark that is itself durable
         self._spares = Spares(files, folder, spares, segment_bytes)
@@ -162,6 +162,8 @@ class LogWriter:
 
     def append(self, payload: Buffer, count: int, first_seq: int, last_seq: int) -> None:
         """Append one frame of `count` events."""
+        self._alternate = self._alternate and not self._unsynced
+        self._unsynced += 1
         self._put(FrameKind.EVENTS, payload, count, first_seq, last_seq)
 
     def record(self, directory: Directory) -> None:
@@ -184,8 +186,10 @@ class LogWriter:
         pending = self._pending
         if pending is None:
             return
-        with self._guard("a write"):
+        try:
             write_all(self._files, self._log.handle, pending.data, pending.offset)
+        except OSError as error:
+            raise self._refused("a write", error) from error
         self.recorded.update((instrument.locate, instrument) for instrument in pending.instruments)
         self._log = self._log._replace(end=pending.end)
         self._pending = None
@@ -197,17 +201,20 @@ class LogWriter:
         self.settle()
         if self._torn:
             self._cut()
+        self._alternate, self._unsynced = self._unsynced == 1, 0
         if self._log.end.place != self.durable.place:
             self._pad()
             end, durable = self._log.end, self.durable
             short = end.segment == durable.segment and end.offset - durable.offset < self.EAGER_BYTES
             self._eager = short and end.offset >= self.AHEAD_FROM
-            with self._guard("a sync", sync=True):
+            near = end.segment == self._marked.segment
+            near = near and end.offset - self._marked.offset < self.TRAILING_BYTES
+            try:
                 self._files.sync(self._log.handle)
                 self._settled = end.place
-                near = end.segment == self._marked.segment
-                near = near and end.offset - self._marked.offset < self.TRAILING_BYTES
                 self._set_mark(end, trailing=self.trailing and near)
+            except OSError as error:
+                raise self._refused("a sync", error, sync=True) from error
 
     @property
     def trails(self) -> bool:
@@ -280,17 +287,9 @@ class LogWriter:
             self._rotate()
             end = self._log.end
         frame = Frame(
-            kind=kind,
-            count=count,
-            epoch=end.epoch,
-            ordinal=end.ordinal,
-            first_seq=first,
-            last_seq=last,
-            payload_bytes=len(payload),
-            payload_crc=0,  # of the copy that is written
-            offset=end.offset,
-            segment=end.segment,
-        )
+            kind=kind, count=count, epoch=end.epoch, ordinal=end.ordinal, first_seq=first, last_seq=last,
+            payload_bytes=len(payload), payload_crc=0, offset=end.offset, segment=end.segment,
+        )  # fmt: skip  # the CRC is that of the copy that is written
         self._write(frame, payload, instruments)
 
     def _pad(self) -> None:
@@ -302,23 +301,16 @@ class LogWriter:
     def _write(self, frame: Frame, payload: Buffer, instruments: tuple[Instrument, ...] = ()) -> None:
         if self._mark_open:  # an interrupt came in between
             self.sync()
-        size = RECORD_BYTES + len(payload)
-        if len(self._staging) < size:
-            self._staging = np.empty(size, np.uint8)
-        data = self._staging[:size]
+        pad, end = None, frame.after()
+        if self._alternate and self.PADDED_BYTES is not None and len(payload) >= self.PADDED_BYTES:
+            pad = pad_frame(end, self.sector_bytes)
+            end = pad[0].after() if pad else end
         settled = bool(self.minor & TRAILING) and (frame.segment, frame.offset) == self._settled
-        crc = self._copy(payload, data[RECORD_BYTES:])
-        frame = frame._replace(payload_crc=crc, settled=settled)
-        data[:RECORD_BYTES] = np.frombuffer(encode_frame(self.store_id, frame), np.uint8)
-        self._pending = Pending(data.data, frame.offset, frame.after(), instruments)
+        data = self._staging.encode(self.store_id, frame._replace(settled=settled), payload, pad)
+        self._pending = Pending(data, frame.offset, end, instruments)
         self.settle()
         if self._eager and self._log.end.offset > self._ahead:
             self._write_ahead()
-
-    def _copy(self, payload: Buffer, to: NDArray[np.uint8]) -> int:
-        """Copy a payload; the CRC of the copy."""
-        to[...] = np.frombuffer(payload, np.uint8)
-        return crc32c(to)
 
     def _write_ahead(self) -> None:
         """Zeros behind the log: a sync of blocks that are written already has no file size to record, and
@@ -393,11 +385,15 @@ class LogWriter:
         try:
             yield
         except OSError as error:
-            self._pending, self._torn = None, True
-            self._write_failure = f"{doing} failed ({error.strerror or error})"
-            if sync:
-                self.sync_failure = self._write_failure
-            raise StoreError(
-                f"{self._folder}: {self._write_failure}; the store has {self._log.end.ordinal} events",
-                hint="it is read-only now, what was acknowledged is safe; see to the disk and open it again",
-            ) from error
+            raise self._refused(doing, error, sync=sync) from error
+
+    def _refused(self, doing: str, error: OSError, *, sync: bool = False) -> StoreError:
+        """What to raise of a disk that refuses; the store is read-only from now on."""
+        self._pending, self._torn = None, True
+        self._write_failure = f"{doing} failed ({error.strerror or error})"
+        if sync:
+            self.sync_failure = self._write_failure
+        return StoreError(
+            f"{self._folder}: {self._write_failure}; the store has {self._log.end.ordinal} events",
+            hint="it is read-only now, what was acknowledged is safe; see to the disk and open it again",
+        )
