@@ -9,6 +9,7 @@ twice.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,19 +36,26 @@ class Step(NamedTuple):
 
 
 def follow(
-    store: Store, path: Path, *, after: int = 0, stop: Callable[[], bool] = lambda: False
-) -> Iterator[Step]:
+    store: Store, path: Path, *, after: int = 0, stop: Callable[[], bool] = lambda: False,
+    seconds: float | None = None,
+) -> Iterator[Step]:  # fmt: skip
     """Steps of `store`, open for reading at `path`, from the event behind sequence number `after` on.
 
     The first one is what is durable now, if there is any; then it waits for more, for ever, without looking
-    again and again, until `stop()` says so (asked when something happened, and every few seconds).
+    again and again, until `stop()` says so (asked when something happened, and every few seconds), or until
+    so many `seconds` are over.
 
     Raises StoreError when the folder is gone, and what `Store.snapshot` raises.
     """
     mark = path / MARK
     watch = Watch(mark if mark.exists() else path)
+    end = math.inf if seconds is None else time.monotonic() + seconds
+
+    def over() -> bool:
+        return time.monotonic() >= end or stop()
+
     try:
-        while not stop():
+        while not over():
             began = time.monotonic()
             snapshot = store.snapshot()
             try:
@@ -57,9 +65,9 @@ def follow(
                     after = durable
             finally:
                 snapshot.close()
-            while not watch.wait(_STILL_THERE_S):
+            while not watch.wait(max(min(_STILL_THERE_S, end - time.monotonic()), 0.0)):
                 _require(path, mark)
-                if stop():
+                if over():
                     return
             _require(path, mark)
             time.sleep(max(began + 1 / STEPS_PER_S - time.monotonic(), 0.0))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -77,11 +77,28 @@ class Search:
             seq=self.seq, ts=self.ts, locates=self.locates, types=self.types, batch=self.batch
         )
         for events in scan:
-            matching = events if self.mpid is None else events[self.mpid.match(_mpids(events))]
-            if self.where is not None and len(matching):
-                matching = matching[self.where.match(matching)]
+            places = self.places(events)
+            matching = events if places is None else events[places]
             if len(matching):
                 yield matching
+
+    def places(self, events: Events) -> NDArray[np.intp] | None:
+        """Where those that match are among events that the scan gave; None: all of them match."""
+        places = None if self.mpid is None else np.flatnonzero(self.mpid.match(_mpids(events)))
+        if self.where is not None and (places is None or len(places)):
+            met = self.where.match(events if places is None else events[places])
+            places = np.flatnonzero(met) if places is None else places[met]
+        return places
+
+    def labelled(self) -> Iterator[tuple[Events, None]]:
+        """As iterating; a set of patterns has masks in the second place (`SetSearch.labelled`)."""
+        return ((events, None) for events in self)
+
+    def moved(self, snapshot: Snapshot, seq: Range) -> Search:
+        """The same search over these events of another snapshot with the same symbols; nothing is compiled
+        again."""
+        narrowed = seq if self.where is None else _meet(seq, self.where.bounds.seq)
+        return replace(self, snapshot=snapshot, seq=narrowed)
 
     def count(self) -> int:
         """How many events match, in one pass."""

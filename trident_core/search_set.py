@@ -2,7 +2,9 @@
 
 Each criterion is a bit of a u64 mask. A symbol's pattern runs on the session's directory, a type's on the
 256 letters, so an event's mask is two look-ups and an AND; only MPIDs are matched on events, and only on
-those that carry one. A selection such as "(a or b) and not c" says which masks are taken.
+those that carry one. A selection such as "(a or b) and not c" says which masks are taken. What all events
+must satisfy besides (a condition, patterns) narrows the scan where it can, and is asked of the selected
+events where it cannot.
 
     search = find_set(store.snapshot(), engine, {"a": Criterion(symbol="^A"), "gs": Criterion(mpid="^GSCO$")},
                       select="a and not gs")
@@ -12,17 +14,17 @@ those that carry one. A selection such as "(a or b) and not c" says which masks 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_core.contracts import Query, Snapshot
+from trident_core.contracts import Predicate, Query, Snapshot
 from trident_core.dtypes import EVENT, Events
 from trident_core.errors import UsageError
 from trident_core.grouping import MPID_TYPES, count_by
-from trident_core.search import SHORT_SYMBOL_BYTES, Range
+from trident_core.search import SHORT_SYMBOL_BYTES, Range, Search, find
 from trident_core.selection import Selection, parse_selection
 
 #: Criteria of one set: the bits of a mask.
@@ -40,14 +42,18 @@ class Criterion:
     full: bool = False
 
 
+_ALL: Final = Criterion()
+_ANY: Final[Range] = (None, None)
+
+
 @dataclass(slots=True)
 class SetSearch:
     """What `find_set` found out. Scans as often as it is asked.
 
     `known`: u32, the locates with a symbol, ascending. `by_locate`: u64[known + 1], the criteria that each
     symbol leaves possible, and at the end those possible without one; `by_type`: u64[256], the same for
-    letters;
-    `mpids`: the programs of the criteria that ask for an MPID, by bit.
+    letters; `mpids`: the programs of the criteria that ask for an MPID, by bit. `base`: the search for the
+    events that all this is about; its range and its conditions hold for every selected event.
     """
 
     snapshot: Snapshot
@@ -56,11 +62,23 @@ class SetSearch:
     known: NDArray[np.uint32]
     by_locate: NDArray[np.uint64]
     by_type: NDArray[np.uint64]
+    base: Search
     mpids: dict[int, Any] = field(default_factory=dict)
-    seq: Range = (None, None)
-    ts: Range = (None, None)
     limit: int = 0
     batch: int = 65_536
+
+    @property
+    def notes(self) -> list[str]:
+        """In words, why nothing can be found, for the user."""
+        return self.base.notes
+
+    def names_of(self, mask: int) -> list[str]:
+        """The criteria that a mask says are met."""
+        return [name for bit, name in enumerate(self.names) if mask >> bit & 1]
+
+    def moved(self, snapshot: Snapshot, seq: Range) -> SetSearch:
+        """As `Search.moved`."""
+        return replace(self, snapshot=snapshot, base=self.base.moved(snapshot, seq))
 
     def masks(self, events: Events) -> NDArray[np.uint64]:
         """u64[n]: bit i says whether criterion i is met."""
@@ -80,32 +98,51 @@ class SetSearch:
 
     def scan(self) -> Iterator[tuple[Events, NDArray[np.uint64]]]:
         """The selected events in append order, with their masks; batches of at least one."""
-        locates = types = None
-        if not self.selection.takes_nothing_met():
-            # An event that meets no criterion is not selected, so the scan may leave it out.
-            if not self.by_locate[-1]:
-                locates = self.known[self.by_locate[:-1] != 0]
-            types = np.flatnonzero(self.by_type).astype(np.uint8).tobytes()
-            if not types or (locates is not None and not len(locates)):
-                return
-            types = None if len(types) == 256 else types
+        locates, types = self._narrowed()
+        if types == b"" or (locates is not None and not len(locates)):
+            return
+        base = self.base
         for events in self.snapshot.scan(
-            seq=self.seq, ts=self.ts, locates=locates, types=types, batch=self.batch
+            seq=base.seq, ts=base.ts, locates=locates, types=types, batch=self.batch
         ):
             masks = self.masks(events)
-            taken = self.selection.of(masks)
-            if taken.any():
-                yield events[taken], masks[taken]
+            taken = np.flatnonzero(self.selection.of(masks))
+            if not len(taken):
+                continue
+            selected, masks = events[taken], masks[taken]
+            places = base.places(selected)
+            if places is not None:
+                selected, masks = selected[places], masks[places]
+            if len(selected):
+                yield selected, masks
+
+    def _narrowed(self) -> tuple[NDArray[np.uint32] | None, bytes | None]:
+        """Locates and types that the scan may be limited to; None is no limit."""
+        locates, types = self.base.locates, self.base.types
+        if self.selection.takes_nothing_met():
+            return locates, types
+        # An event that meets no criterion is not selected, so the scan may leave it out.
+        if not self.by_locate[-1]:
+            own = self.known[self.by_locate[:-1] != 0]
+            locates = own if locates is None else np.intersect1d(locates, own)
+        letters = np.flatnonzero(self.by_type).astype(np.uint8).tobytes()
+        if types is not None:
+            return locates, bytes(letter for letter in types if letter in letters)
+        return locates, None if len(letters) == 256 else letters
+
+    def labelled(self) -> Iterator[tuple[Events, NDArray[np.uint64]]]:
+        """The selected events with their masks, up to `limit` in all (0 means all)."""
+        left = self.limit
+        for events, masks in self.scan():
+            if self.limit and len(events) >= left:
+                yield events[:left], masks[:left]
+                return
+            left -= len(events)
+            yield events, masks
 
     def __iter__(self) -> Iterator[Events]:
         """The selected events, up to `limit` in all (0 means all)."""
-        left = self.limit
-        for events, _ in self.scan():
-            if self.limit and len(events) >= left:
-                yield events[:left]
-                return
-            left -= len(events)
-            yield events
+        return (events for events, _ in self.labelled())
 
     def count(self) -> int:
         """How many events are selected."""
@@ -168,7 +205,13 @@ class SetSearch:
             "types_possible": int(np.count_nonzero(self.by_type)),
             "matched_on_events": [self.names[bit] for bit in self.mpids],
             "scan": "blocks without these locates and types are skipped" if pushed else "every event",
-        }
+        } | ({"all_events": self.base.explain()} if self._based else {})
+
+    @property
+    def _based(self) -> bool:
+        """Is something asked of every event?"""
+        base = self.base
+        return bool(base.programs) or base.where is not None or (base.seq, base.ts) != (_ANY, _ANY)
 
 
 def find_set(
@@ -177,28 +220,29 @@ def find_set(
     criteria: Mapping[str, Criterion],
     *,
     select: str = "",
-    seq: Range = (None, None),
-    ts: Range = (None, None),
+    among: Criterion = _ALL,
+    where: Predicate | None = None,
+    seq: Range = _ANY,
+    ts: Range = _ANY,
     limit: int = 0,
     batch: int = 65_536,
 ) -> SetSearch:
     """Compile 1 to 64 named criteria. `select`: names with and, or, not and parentheses; empty: any of them.
 
+    Only events that meet `among` and `where`, with `seq` and `ts` in these closed ranges, are looked at.
     Raises PatternError for a pattern outside the dialect, UsageError for a bad selection, name, number of
-    criteria, limit or batch.
+    criteria, range, limit or batch.
     """
     if not 1 <= len(criteria) <= CRITERIA_MAX:
         raise UsageError(f"{len(criteria)} criteria", hint=f"1 to {CRITERIA_MAX}")
-    if limit < 0 or batch < 1:
-        raise UsageError(
-            f"a limit of {limit}, batches of {batch}", hint="0 means all; batches hold at least 1"
-        )
+    base = find(
+        snapshot, engine, symbol=among.symbol, mpid=among.mpid, types=among.types, flags=among.flags,
+        full=among.full, where=where, seq=seq, ts=ts, limit=limit, batch=batch,
+    )  # fmt: skip
     names = tuple(criteria)
     selection = parse_selection(select or " or ".join(names), names)
-    search = SetSearch(
-        snapshot, names, selection, *_tables(snapshot, engine, criteria), seq=seq, ts=ts, limit=limit,
-        batch=batch,
-    )  # fmt: skip
+    tables = _tables(snapshot, engine, criteria)
+    search = SetSearch(snapshot, names, selection, *tables, base=base, limit=limit, batch=batch)
     for bit, criterion in enumerate(criteria.values()):
         if criterion.mpid is not None:
             search.mpids[bit] = engine.compile(criterion.mpid, flags=criterion.flags, full=criterion.full)

@@ -20,6 +20,7 @@ from trident_core.search_set import Criterion, SetSearch, find_set
 from trident_core.selection import parse_selection
 from trident_core.session import Directory, Instrument, Session
 from trident_query.reference import ReferenceQuery
+from trident_query.sequence.engines import NumbaSequences, ReferenceSequences
 
 SYMBOLS = {1: "A", 2: "AA", 5: "AAPL", 7: "MSFT", 300: "BRK.A", 4_000_000_000: "a long name " * 8}
 MPIDS = [b"GSCO", b"NSDQ", b"UB  ", b"\0\0\0\0"]
@@ -41,8 +42,9 @@ class Memory:
             keep &= np.isin(self.events["locate"], locates)
         if types is not None:
             keep &= np.isin(self.events["type"], np.frombuffer(types, np.uint8))
-        if seq[0] is not None:
-            keep &= self.events["seq"] >= seq[0]
+        for name, (low, high) in (("seq", seq), ("ts", ts)):
+            keep &= self.events[name] >= (low or 0)
+            keep &= self.events[name] <= (2**64 - 1 if high is None else high)
         kept = self.events[keep]
         for first in range(0, len(kept), batch):
             yield kept[first : first + batch]
@@ -137,6 +139,43 @@ def test_the_scan_leaves_out_what_cannot_be_selected(snapshot: Memory) -> None:
     told = ask(snapshot, "a").explain()
     assert (told["locates_possible"], told["locates_known"]) == (6, 6)
     assert told["matched_on_events"] == ["gs", "both"]
+
+
+CONDITION = "(ref >= 11 or type = 'X') and ts < 00:00:04 and symbol != 'MSFT'"
+
+
+def allowed(event: Any) -> bool:
+    """What CONDITION means."""
+    symbol = SYMBOLS.get(int(event["locate"]))
+    late, known = int(event["ts"]) >= 4 * 10**9, symbol is not None and symbol != "MSFT"
+    return (int(event["ref"]) >= 11 or chr(event["type"]) == "X") and not late and known
+
+
+@pytest.mark.parametrize("select", SELECTIONS)
+@pytest.mark.parametrize("among", [Criterion(), Criterion(symbol="^A"), Criterion(types="[FLX]", mpid="^.")])
+def test_a_condition_and_patterns_for_all_events(snapshot: Memory, select: str, among: Criterion) -> None:
+    where = ReferenceSequences().predicate(CONDITION, snapshot.session)
+    search = ask(snapshot, select, where=where, among=among, batch=113)
+    both = [chosen and allowed(e) and met(e, among)
+            for e, chosen in zip(snapshot.events, wanted(snapshot, select), strict=True)]  # fmt: skip
+    found = list(search.labelled())
+    assert [e for events, _ in found for e in events["seq"].tolist()] == snapshot.events["seq"][both].tolist()
+    assert search.count() == sum(both)
+    assert np.unpackbits(search.bitmap(), bitorder="little")[: len(both)].tolist() == both
+    for event, mask in ((e, m) for events, masks in found for e, m in zip(events, masks, strict=True)):
+        assert search.names_of(int(mask)) == [name for name, c in CRITERIA.items() if met(event, c)]
+
+
+def test_a_condition_narrows_the_scan_of_a_set(snapshot: Memory) -> None:
+    snapshot.asked.clear()
+    where = NumbaSequences().predicate("type in ('F', 'E') and symbol ~ '^A'", snapshot.session)
+    search = find_set(snapshot, ReferenceQuery(), {"m": Criterion("A$", types="[EX]")}, where=where)
+    assert search.count() > 0
+    assert (snapshot.asked[0]["locates"].tolist(), snapshot.asked[0]["types"]) == ([1, 2], b"E")
+    assert search.explain()["all_events"]["type_pushdown"]["types"] == "EF"
+    never = NumbaSequences().predicate("type = 'A' and type = 'F'", snapshot.session)
+    search = ask(snapshot, "not a", where=never)
+    assert (search.count(), len(snapshot.asked), len(search.notes)) == (0, 1, 1)
 
 
 def test_a_limit_cuts_events_and_nothing_else(snapshot: Memory) -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json as jsonlib
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from trident_core.cli.event_rows import event_rows, met
 from trident_core.cli.output import number
 
 if TYPE_CHECKING:
     from trident_core.dtypes import Events
     from trident_core.follow import Step
     from trident_core.search import Search
+    from trident_core.search_set import SetSearch
     from trident_core.session import Session
 
 #: Columns of a line for people, with their widths; negative is to the left.
@@ -25,15 +26,19 @@ _RIGHTMOST = ("ref", "ref2", "aux")
 
 @dataclass(slots=True)
 class Followed:
-    """What was found so far: events that match, by symbol or by type, and up to which sequence number."""
+    """What was found so far: events that match, by symbol, type or pattern; up to which sequence number."""
 
     by: str
     count: int = 0
     last_seq: int = 0
     groups: Counter[str] = field(default_factory=Counter)
 
-    def note(self, events: Events, session: Session) -> None:
+    def note(self, events: Events, session: Session, names: Sequence[list[str]] | None = None) -> None:
         self.count += len(events)
+        self.last_seq = int(events["seq"][-1])  # Ctrl-C may come before the step is over
+        if self.by == "pattern":
+            self.groups.update(name for met in names or () for name in met)
+            return
         column = events["type"] if self.by == "type" else events["locate"]
         for value in set(column.tolist()):
             name = chr(value) if self.by == "type" else session.directory.symbol(value)
@@ -45,27 +50,22 @@ class Followed:
         }  # fmt: skip
 
 
-def over(seconds: float | None) -> Callable[[], bool]:
-    """Whether so many seconds are over, from now on; never, for None."""
-    end = None if seconds is None else time.monotonic() + seconds
-    return lambda: end is not None and time.monotonic() >= end
-
-
 def follow_search(
-    steps: Iterable[Step], search: Callable[[Step], Search], *, by: str, limit: int,
-    show: Callable[[Events, Session], None] | None,
+    steps: Iterable[Step], search: Callable[[Step], Search | SetSearch], *, by: str, limit: int,
+    show: Callable[[list[dict[str, Any]]], None] | None,
 ) -> Followed:  # fmt: skip
     """Search each step of a store, `show` what matches, until Ctrl-C or `limit` events (0: no limit).
     Raises what the steps and the search raise."""
     found = Followed(by)
     try:
         for step in steps:
-            for events in search(step):
-                part = events[: limit - found.count] if limit else events
-                found.note(part, step.snapshot.session)
-                found.last_seq = int(part["seq"][-1])  # Ctrl-C may come before the step is over
+            session, asked = step.snapshot.session, search(step)
+            for events, masks in asked.labelled():
+                left = limit - found.count if limit else len(events)
+                part, names = events[:left], met(asked, masks)
+                found.note(part, session, names)
                 if show is not None:
-                    show(part, step.snapshot.session)
+                    show(event_rows(part, session, names))
                     sys.stdout.flush()
                 if limit and found.count >= limit:
                     return found
@@ -89,6 +89,8 @@ def show_lines(rows: list[dict[str, Any]]) -> None:
             for name, width in _COLUMNS
         ]
         cells += [f"{name} {row[name]}" for name in _RIGHTMOST if row[name]]
+        if row.get("patterns"):
+            cells.append(f"patterns {' '.join(row['patterns'])}")
         print(" ".join(cells).rstrip())
 
 

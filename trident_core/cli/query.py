@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json as jsonlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -14,18 +15,18 @@ import numpy as np
 
 from trident_core.cli import common
 from trident_core.cli import query_options as options
-from trident_core.cli.follow import follow_search, over, show_json, show_lines, tell
+from trident_core.cli.event_rows import found_rows
+from trident_core.cli.follow import follow_search, show_json, show_lines, tell
 from trident_core.cli.output import console, emit, number, progress, table
 from trident_core.cli.sequences import Wanted
 from trident_core.cli.sequences import follow as follow_sequences
 from trident_core.cli.sequences import run as run_sequences
 from trident_core.contracts import Kind
-from trident_core.dtypes import EVENT, EventFlag
+from trident_core.dtypes import EVENT
 from trident_core.errors import UsageError
 from trident_core.follow import Step
 from trident_core.follow import follow as follow_store
 from trident_core.plugins import registry
-from trident_core.session import format_price, format_time
 from trident_core.stores import reading, select_store
 
 if TYPE_CHECKING:
@@ -38,13 +39,11 @@ if TYPE_CHECKING:
     from trident_core.dtypes import Events
     from trident_core.search import Search
     from trident_core.search_set import SetSearch
-    from trident_core.session import Session
+    from trident_core.session import Directory
 
 DEFAULT_LIMIT = 20
 #: Groups that --count prints in a table.
 COUNT_ROWS = 40
-#: Types whose events have a price (docs/contracts/parser.md); for the others it is null.
-PRICED = frozenset(b"AFCUPQIKJVO")
 #: A search tells its progress so many times.
 SCAN_STEPS = 50
 NUMBERS = ("seq", "price", "qty", "ref", "ref2")
@@ -85,10 +84,15 @@ def query(
 ) -> None:
     """Find events by patterns (docs/dialect.md) and conditions, or sequences of events (docs/sequences.md).
 
+    All options that choose events hold together: with --pattern, of the events that the others leave, those
+    that --select takes, each with the names of its patterns; with --match, sequences of what is left.
+
     With --json and without --count: one JSON object a line, and all of them unless --limit says otherwise.
     """
     if by and not count:
         raise UsageError("--by groups counts", hint="add --count")
+    if select and not pattern:
+        raise UsageError("--select chooses among named patterns", hint="add --pattern NAME=FIELD:RE")
     if not match and (define or within or measure or all_rows or state):
         raise UsageError("--define, --within, --measure and --state belong to --match")
     if sql is not None and follow:
@@ -97,34 +101,19 @@ def query(
         limit = 0 if json or follow else DEFAULT_LIMIT
     asked = Asked(
         store, store_engine, engine, sequence, _times(since, until), where, limit, json, explain,
-        {"symbol": symbol, "mpid": mpid, "types": type_, "flags": flags},
+        {"symbol": symbol, "mpid": mpid, "types": type_, "flags": flags}, pattern or [], select or "",
     )  # fmt: skip
-    if pattern or select:
-        if sql is not None or match is not None or follow or where or symbol or mpid or type_:
-            raise UsageError("--pattern and --select go with --from, --to, --count, --by and --limit only")
-        _set(asked, pattern or [], select or "", flags, by or ("type" if count else ""))
-    elif sql is not None:
+    if sql is not None:
         _sql(asked, sql, backtracking, steps)
     elif match is not None:
         wanted = Wanted(
-            match,
-            define or [],
-            per,
-            within,
-            skip,
-            measure or [],
-            all_rows,
-            count,
-            by,
-            limit,
-            json,
-            state,
+            match, define or [], per, within, skip, measure or [], all_rows, count, by, limit, json, state,
             explain,
-        )
+        )  # fmt: skip
         _sequences(asked, wanted, backtracking, follow, seconds)
     elif follow:
-        if by not in (None, "type", "symbol"):
-            raise UsageError("--follow counts by type or by symbol")
+        if by not in (None, "type", "symbol") and not (by == "pattern" and pattern):
+            raise UsageError("--follow counts by type, by symbol or, with --pattern, by pattern")
         _follow(asked, by or "type", count, seconds)
     else:
         _events(asked, by or "type" if count else "")
@@ -144,6 +133,9 @@ class Asked:
     json: bool
     explain: bool
     patterns: dict[str, Any]
+    named: list[str]
+    select: str
+    kept: tuple[int, Directory, Search | SetSearch] | None = None
 
     @contextmanager
     def opened(self) -> Iterator[Snapshot]:
@@ -164,43 +156,53 @@ class Asked:
     def search(
         self, snapshot: Snapshot, *, after: int = 0, upto: int | None = None, limit: int = 0,
         told: bool = True,
-    ) -> Search:  # fmt: skip
+    ) -> Search | SetSearch:  # fmt: skip
         """The events that the options leave; only those whose seq is greater than `after`, up to `upto`."""
-        from trident_core.search import find
-
+        seq = (after + 1 if after else None, upto)
+        directory = snapshot.session.directory
+        if not told and self.kept is not None and self.kept[:2] == (directory.version, directory):
+            return self.kept[2].moved(snapshot, seq)
         texts = self.texts()
         where = None
         if self.where is not None:
             where = self.sequences().predicate(self.where, snapshot.session, texts=texts)
-        search = find(
-            snapshot, texts, where=where, ts=self.ts, limit=limit, seq=(after + 1 if after else None, upto),
-            **self.patterns,
-        )  # fmt: skip
+        search = self._search(snapshot, texts, where=where, ts=self.ts, limit=limit, seq=seq)
         for note in search.notes if told else ():
             print(f"note: {note}", file=sys.stderr)
         if self.explain and told:
             tell_plan(search.explain() | ({"where": where.explain()} if where is not None else {}))
+        self.kept = None if told else (directory.version, deepcopy(directory), search)
         return search
+
+    def _search(self, snapshot: Snapshot, texts: Query, **options: Any) -> Search | SetSearch:
+        if not self.named:
+            from trident_core.search import find
+
+            return find(snapshot, texts, **options, **self.patterns)
+        from trident_core.cli.query_sets import criteria_of
+        from trident_core.search_set import Criterion, find_set
+
+        criteria = criteria_of(self.named, self.patterns["flags"])
+        among = Criterion(**self.patterns)
+        return find_set(snapshot, texts, criteria, select=self.select, among=among, **options)
 
 
 def _events(asked: Asked, by: str) -> None:
     """Single events: a table, lines of JSON, or (with `by`) counts."""
-    _answer(asked, by, lambda snapshot: asked.search(snapshot, limit=asked.limit))
-
-
-def _set(asked: Asked, patterns: list[str], select: str, flags: str, by: str) -> None:
-    """The events that a selection of named patterns takes, shown as those of `_events`."""
-    from trident_core.cli.query_sets import criteria_of
-    from trident_core.search_set import find_set
-
-    def ask(snapshot: Snapshot) -> SetSearch:
-        criteria = criteria_of(patterns, flags)
-        search = find_set(snapshot, asked.texts(), criteria, select=select, ts=asked.ts, limit=asked.limit)
-        if asked.explain:
-            tell_plan(search.explain())
-        return search
-
-    _answer(asked, by, ask)
+    with asked.opened() as snapshot:
+        with progress("searching", quiet=asked.json, start="") as advance:
+            search = asked.search(Watched(snapshot, advance), limit=asked.limit)
+            if by:
+                groups = search.counts_by(by)
+            elif asked.json:
+                for part in found_rows(search):
+                    show_json(part)
+            else:
+                rows = [row for part in found_rows(search) for row in part]
+        if by:
+            _print_counts(groups, by, as_json=asked.json)
+        elif not asked.json:
+            _print_events(rows, asked.limit)
 
 
 def tell_plan(plan: dict[str, Any]) -> None:
@@ -208,35 +210,16 @@ def tell_plan(plan: dict[str, Any]) -> None:
     print(jsonlib.dumps(plan, indent=2, ensure_ascii=False), file=sys.stderr)
 
 
-def _answer(asked: Asked, by: str, ask: Callable[[Snapshot], Search | SetSearch]) -> None:
-    with asked.opened() as snapshot:
-        with progress("searching", quiet=asked.json, start="") as advance:
-            search = ask(Watched(snapshot, advance))
-            if by:
-                groups = search.counts_by(by)
-            elif asked.json:
-                _stream(search, snapshot.session)
-            else:
-                rows = [row for events in search for row in event_rows(events, snapshot.session)]
-        if by:
-            _print_counts(groups, by, as_json=asked.json)
-        elif not asked.json:
-            _print_events(rows, asked.limit)
-
-
 def _follow(asked: Asked, by: str, count: bool, seconds: float | None) -> None:
     """Single events as they become durable; when it is over, the counts."""
     lines = show_json if asked.json else show_lines
 
-    def show(events: Events, session: Session) -> None:
-        lines(event_rows(events, session))
-
-    def search(step: Step) -> Search:
+    def search(step: Step) -> Search | SetSearch:
         return asked.search(step.snapshot, after=step.seq[0] - 1, upto=step.seq[1], told=False)
 
     with reading(asked.store, asked.store_engine) as (made_store, _):
-        steps = follow_store(made_store, asked.store, stop=over(seconds))
-        found = follow_search(steps, search, by=by, limit=asked.limit, show=None if count else show)
+        steps = follow_store(made_store, asked.store, seconds=seconds)
+        found = follow_search(steps, search, by=by, limit=asked.limit, show=None if count else lines)
     if count and asked.json:
         print(jsonlib.dumps(found.to_json()))
     elif count:
@@ -263,7 +246,7 @@ def _sequences(asked: Asked, wanted: Wanted, backtracking: bool, follow: bool, s
         search.load(wanted.state)
 
     with reading(asked.store, asked.store_engine) as (made_store, _):
-        steps = follow_store(made_store, asked.store, after=search.last_seq, stop=over(seconds))
+        steps = follow_store(made_store, asked.store, after=search.last_seq, seconds=seconds)
 
         def new(after: int) -> Iterator[Events]:
             for step in islice(steps, 1):
@@ -324,13 +307,6 @@ class Watched:
         self._snapshot.close()
 
 
-def _stream(search: Search | SetSearch, session: Session) -> None:
-    """One JSON object a line."""
-    for events in search:
-        for row in event_rows(events, session):
-            print(jsonlib.dumps(row))
-
-
 def _print_counts(groups: dict[str, int], by: str, *, as_json: bool) -> None:
     total = sum(groups.values())
 
@@ -345,39 +321,20 @@ def _print_counts(groups: dict[str, int], by: str, *, as_json: bool) -> None:
     emit({"count": total, f"by_{by}": groups}, as_json=as_json, render=render)
 
 
+def _cell(value: Any) -> str:
+    return " ".join(value) if isinstance(value, list) else "" if value in (0, None) else str(value)
+
+
 def _print_events(rows: list[dict[str, Any]], limit: int) -> None:
     out = console()
     if not rows:
         out.print("no event matches")
         return
     # A column that is empty in every row only costs width.
-    names = [name for name in rows[0] if any(row[name] not in ("", 0, None) for row in rows)]
+    names = [name for name in rows[0] if any(row[name] not in ("", 0, None, []) for row in rows)]
     shown = table("", *(f">{name}" if name in NUMBERS else name for name in names), gap=0)
     for row in rows:
-        shown.add_row(*("" if row[name] in (0, None) else str(row[name]) for name in names))
+        shown.add_row(*(_cell(row[name]) for name in names))
     out.print(shown)
     if len(rows) >= limit:
         out.print(f"stopped at --limit {limit}; --count counts them all")
-
-
-def event_rows(events: Events, session: Session) -> list[dict[str, Any]]:
-    """Events as dictionaries for people: symbol, clock time and decimal prices."""
-    rows = []
-    for e in events:
-        aux = e["aux"].tobytes().rstrip(b"\x00 ")
-        price = format_price(e["price"], 8 if e["flags"] & EventFlag.PRICE_8DP else session.price_decimals)
-        rows.append(
-            {
-                "seq": int(e["seq"]),
-                "time": format_time(e["ts"]),
-                "type": chr(e["type"]),
-                "symbol": session.directory.symbol(int(e["locate"])),
-                "side": chr(e["side"]) if e["side"] else "",
-                "price": price if e["type"] in PRICED or e["price"] else None,
-                "qty": int(e["qty"]),
-                "ref": int(e["ref"]),
-                "ref2": int(e["ref2"]),
-                "aux": aux.decode("ascii", "backslashreplace"),
-            }
-        )
-    return rows

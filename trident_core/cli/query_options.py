@@ -23,7 +23,9 @@ Until = Annotated[str | None, typer.Option("--to", help="Up to this time of day.
 Count = Annotated[bool, typer.Option("--count", help="Only count them.")]
 By = Annotated[
     str | None,
-    typer.Option("--by", help="With --count: symbol, type, order, mpid, a time (5m); matches by a measure."),
+    typer.Option(
+        "--by", help="With --count: symbol, type, order, mpid, pattern, a time (5m); matches by a measure."
+    ),
 ]
 Limit = Annotated[
     int | None, typer.Option("--limit", min=1, help="Show this many; else 20, with --json all.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
+from trident_conformance import questions
 from trident_core.dtypes import EVENT, Events
 from trident_core.errors import UsageError
 from trident_core.search import find
@@ -15,111 +15,13 @@ from trident_query.reference import ReferenceQuery
 from trident_query.where import program
 from trident_query.where.plan import bounds
 from trident_query.where.predicate import Predicate, SlowPredicate
+from trident_query.where.symbols import NEAR_MAX
 
-
-def session() -> Session:
-    made = Session()
-    for locate, symbol in enumerate(["AAPL", "A", "MSFT", "B C"], start=1):
-        made.directory.put(Instrument(locate, symbol))
-    return made
-
-
-SESSION = session()
-INTS = st.integers(0, 2**64 - 1) | st.integers(0, 300)
-TYPES = st.sampled_from(list(b"AFEDXUCPVLQIJKRSH\0\xff"))
-
-
-@st.composite
-def events(draw: st.DrawFn) -> Events:
-    made = np.zeros(draw(st.integers(1, 12)), EVENT)
-    for row in made:
-        row["type"], row["side"] = draw(TYPES), draw(st.sampled_from(list(b"BS\0 ")))
-        row["locate"] = draw(st.sampled_from([0, 1, 2, 3, 4, 5, 70_000]))
-        row["flags"] = draw(st.sampled_from([0, 1, 2, 3]))
-        row["price"] = draw(st.integers(-(2**63), 2**63 - 1) | st.integers(-30, 4_000_000))
-        for name in ("seq", "ts", "ref", "ref2", "qty"):
-            row[name] = draw(INTS)
-        row["aux"] = list(
-            draw(st.sampled_from([b"AB  CD  ", b"ABCD\0\0\0\0", b"\0" * 8, b"       A", b"\xffA \0  \0 "]))
-        )
-    return made
-
-
-NUMBERS = st.sampled_from(
-    [
-        "qty",
-        "shares",
-        "seq",
-        "ref",
-        "ref2",
-        "locate",
-        "flags",
-        "0",
-        "1",
-        "7.5",
-        "-3",
-        "299",
-        "18446744073709551615",
-        "99999999999999999999",
-        "ref2 - 1",
-        "qty * 3",
-        "-flags",
-        "locate % 3",
-        "7 - 2",
-    ]
-)
-PRICES = st.sampled_from(
-    ["price", "100.25", "0", "-0.0001", "0.00001", "3.99999999", "price + 1", "price * 2", "-price"]
-)
-TIMES = st.sampled_from(["ts", "00:00", "ts - 1us", "300", "299ns", "09:30"])
-SIGNS = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
-TEXTS = st.sampled_from(["type", "side", "symbol", "mpid", "aux"])
-WORDS = {
-    "type": ["A", "F", "x"], "side": ["B", "S"], "symbol": ["A", "AAPL", "Z"],
-    "mpid": ["AB", "ABCD", "", "ABCDE"], "aux": ["AB  CD", "", "ABCD", "       A"],
-}  # fmt: skip
-
-
-@st.composite
-def values_compared(draw: st.DrawFn) -> str:
-    kind = draw(st.sampled_from([NUMBERS, PRICES, TIMES, None]))
-    if kind is None:
-        field = draw(TEXTS)
-        word = draw(st.sampled_from(WORDS[field]))
-        other = draw(st.sampled_from(WORDS[field]))
-        return draw(
-            st.sampled_from(
-                [
-                    f"{field} = '{word}'",
-                    f"{field} != '{word}'",
-                    f"{field} in ('{word}', '{other}')",
-                    f"{field} ~ '^A'",
-                    f"{field} !~ '[BS]'",
-                    f"{field} is null",
-                    f"{field} is not null",
-                ]
-            )
-        )
-    a, b, c = draw(kind), draw(kind), draw(kind)
-    return draw(
-        st.sampled_from(
-            [f"{a} {draw(SIGNS)} {b}", f"{a} between {b} and {c}", f"{a} in ({b}, {c})", f"{a} is null"]
-        )
-    )
-
-
-CONDITIONS = st.recursive(
-    values_compared(),
-    lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
-        inner.map(lambda text: f"not ({text})"),
-    ),
-    max_leaves=5,
-)
+SESSION = questions.session()
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(CONDITIONS, events())
+@given(questions.conditions(), questions.wild_events())
 def test_the_machine_equals_the_reference(text: str, rows: Events) -> None:
     """SEQUENCE-1 to 3, 6."""
     reference = SlowPredicate(text, SESSION).match(rows)
@@ -158,6 +60,21 @@ def test_rows_and_columns_and_any_stride_give_the_same() -> None:
     assert (predicate.match(rows) == expected).all()
     with pytest.raises(UsageError, match="column 'qty'"):
         predicate.machine.match({**columns, "qty": columns["qty"].astype(np.int32)}, len(rows))
+
+
+def test_locates_of_any_size_take_no_more_room() -> None:
+    """SEQUENCE-1. A locate is a u32; a table over all of them would be 4 GB."""
+    session = Session()
+    places = [1, NEAR_MAX - 1, NEAR_MAX, NEAR_MAX + 7, 4_000_000_000, 2**32 - 1]
+    for locate, symbol in zip(places, ["A", "B", "AA", "", "AB", "C"], strict=True):
+        session.directory.put(Instrument(locate, symbol))
+    rows = np.zeros(12, EVENT)
+    rows["locate"] = [*places, 0, 2, NEAR_MAX + 1, NEAR_MAX + 8, 3_999_999_999, 4_000_000_001]
+    for text in ("symbol ~ '^A'", "symbol is null", "symbol != 'B'", "symbol in ('AA', 'C')"):
+        predicate = Predicate(text, session)
+        assert predicate.match(rows).tolist() == SlowPredicate(text, session).match(rows).tolist()
+        assert predicate.match(rows).any()
+        assert sum(table.nbytes for table in predicate.machine.code.locates) <= 3 * NEAR_MAX
 
 
 def test_more_texts_than_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,15 +173,32 @@ def _remembered(memory: Any, value: Any) -> int:
 
 
 @njit_inlined
+def _place(locate: Any, places: Any, far: Any) -> Any:
+    """Where a locate's answer is among so many places, -1: nowhere."""
+    near = places - far.shape[0]
+    if locate < near:
+        return locate
+    low, high = 0, far.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if far[middle] < locate:
+            low = middle + 1
+        else:
+            high = middle
+    return near + low if low < far.shape[0] and far[low] == locate else -1
+
+
+@njit_inlined
 def _run(
-    code: Any, fields: Any, first: Any, n: Any, tables: Any, locates: Any, memories: Any, keys: Any,
-    kept: Any, r: Any, t: Any, stop: Any,
+    code: Any, fields: Any, first: Any, n: Any, tables: Any, locates: Any, far: Any, memories: Any,
+    keys: Any, kept: Any, r: Any, t: Any, stop: Any,
 ) -> int:  # fmt: skip
     """Run a program from instruction stop[3] on, on the block of n rows from `first`; `Stop`, with stop =
     row, value, memory and instruction.
 
-    code i64[:, WORDS]; fields i64[:, 3]; tables u8[:, 256]; locates u8[:, m]; memories i64[:, 2**k, 2]; keys
-    i64[rows] (-1: none) with kept i64[:, slots]; r i64[:, BLOCK]; t u8[:, BLOCK], t[0] all true.
+    code i64[:, WORDS]; fields i64[:, 3]; tables u8[:, 256]; locates u8[:, m] with far i64[:]
+    (`SymbolTables`); memories i64[:, 2**k, 2]; keys i64[rows] (-1: none) with kept i64[:, slots]; r i64[:,
+    BLOCK]; t u8[:, BLOCK], t[0] all true.
     """
     for at in range(stop[3], code.shape[0]):
         op, d, a, b, c = code[at, 0], code[at, 1], code[at, 2], code[at, 3], code[at, 4]
@@ -197,8 +214,8 @@ def _run(
                 t[d, i] = tables[c, r[a, i] & 0xFF]
         elif op == _LOCATES:
             for i in range(n):
-                place = r[a, i]
-                t[d, i] = locates[c, place] if place < locates.shape[1] else 0
+                place = _place(r[a, i], locates.shape[1], far)
+                t[d, i] = locates[c, place] if place >= 0 else 0
         elif op == _AND:
             for i in range(n):
                 t[d, i] = t[a, i] & t[b, i]
@@ -277,8 +294,8 @@ def _rare(
 
 @njit_entry
 def run(
-    code: Any, fields: Any, rows: Any, tables: Any, locates: Any, memories: Any, keys: Any, kept: Any,
-    r: Any, t: Any, outputs: Any, out: Any, stop: Any,
+    code: Any, fields: Any, rows: Any, tables: Any, locates: Any, far: Any, memories: Any, keys: Any,
+    kept: Any, r: Any, t: Any, outputs: Any, out: Any, stop: Any,
 ) -> int:  # fmt: skip
     """Run a program on all rows from stop[4] on: bit k of out[i] (u32) is what outputs[k] is in row i.
 
@@ -287,7 +304,7 @@ def run(
     while stop[4] < rows:
         first = stop[4]
         n = min(rows - first, 512)
-        why = _run(code, fields, first, n, tables, locates, memories, keys, kept, r, t, stop)
+        why = _run(code, fields, first, n, tables, locates, far, memories, keys, kept, r, t, stop)
         if why != 0:
             return int(why)
         for i in range(n):

@@ -21,6 +21,7 @@ from trident_core.session import Session
 from trident_query.where.fields import ATTRIBUTED, FIELDS, PRICED, SHARED
 from trident_query.where.kernel import WORDS, Op
 from trident_query.where.reference import evaluate, text_of
+from trident_query.where.symbols import SymbolTables
 from trident_query.where.tree import (
     Between,
     Binary,
@@ -63,6 +64,7 @@ class Code:
     fields: list[str] = field(default_factory=list)
     tables: list[NDArray[np.uint8]] = field(default_factory=list)
     locates: list[NDArray[np.uint8]] = field(default_factory=list)
+    far: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # of those tables
     memories: list[str] = field(default_factory=list)  # the pattern of each
     outputs: list[int] = field(default_factory=list)
     registers: int = 0
@@ -78,7 +80,8 @@ class Lowering:
 
     def __init__(self, session: Session, texts: Query) -> None:
         self.session, self.texts = session, texts
-        self.code = Code()
+        self.symbols = SymbolTables(session.directory)
+        self.code = Code(far=self.symbols.far)
         self._loaded: dict[Any, int] = {}
         self._tests: dict[Any, int] = {}
         self.scale = max(session.price_decimals, 8)
@@ -147,12 +150,7 @@ class Lowering:
         """A test on a letter or a symbol, as a table of all that it can be."""
         term = self.term(item)
         if term.column == "symbol":
-            size = max((each.locate for each in self.session.directory), default=0) + 1
-            table = np.zeros(size, np.uint8)
-            for each in self.session.directory:
-                table[each.locate] = bool(each.symbol) and holds(each.symbol)
-            self.code.locates.append(table)
-            test = self.emit_truth(Op.LOCATES, term.register, 0, len(self.code.locates) - 1)
+            test = self._known(holds)
         else:
             letters = [text_of(bytes([value])) for value in range(256)]
             test = self.table(np.array([holds(letter) for letter in letters], np.uint8), term.register)
@@ -251,13 +249,10 @@ class Lowering:
         return Term(register, unsigned=EVENT[column] == np.uint64, column=name)
 
     def _symbols(self) -> int:
-        return self._tests.get("symbol") or self._tests.setdefault(
-            "symbol", self._known(np.array([bool(self.session.directory.symbol(n)) for n in range(1 + max(
-                (each.locate for each in self.session.directory), default=0))], np.uint8))
-        )  # fmt: skip
+        return self.once("known", lambda: self._known(lambda symbol: True))
 
-    def _known(self, table: NDArray[np.uint8]) -> int:
-        self.code.locates.append(table)
+    def _known(self, holds: Callable[[str], bool]) -> int:
+        self.code.locates.append(self.symbols.table(holds))
         return self.emit_truth(Op.LOCATES, self.load("locate"), 0, len(self.code.locates) - 1)
 
     def _prev(self, term: Term) -> Term:

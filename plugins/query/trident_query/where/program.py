@@ -29,7 +29,7 @@ class Machine:
         self.code = code
         self._array = code.array()
         self._tables = np.array(code.tables, np.uint8).reshape(-1, 256)
-        self._locates = _stacked(code.locates)
+        self._locates = np.stack(code.locates) if code.locates else np.zeros((0, 1), np.uint8)
         self._programs = [texts.compile(pattern) for pattern in code.memories]
         self._memories = np.zeros((len(code.memories), _FIRST_ROOM, 2), np.int64)
         self._counts = [0] * len(code.memories)
@@ -70,7 +70,7 @@ class Machine:
             keys = np.full(n, -1, np.int64) if self.code.slots else self._no_keys
         while True:
             why = run(
-                self._array, fields, n, self._tables, self._locates, self._memories, keys,
+                self._array, fields, n, self._tables, self._locates, self.code.far, self._memories, keys,
                 self._no_kept if kept is None else kept, self._r, self._t, self._outputs, out, stop,
             )  # fmt: skip
             if why == Stop.DONE:
@@ -113,10 +113,3 @@ def _put(memory: NDArray[np.int64], value: int, found: bool) -> None:
     while memory[place, 1]:
         place = (place + 1) & mask
     memory[place] = value, 1 + found
-
-
-def _stacked(tables: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    made = np.zeros((len(tables), max(map(len, tables), default=1)), np.uint8)
-    for row, table in zip(made, tables, strict=True):
-        row[: len(table)] = table
-    return made
