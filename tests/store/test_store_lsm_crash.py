@@ -43,7 +43,7 @@ def test_promises_hold_after_any_crash_at_length(lsm_opener: Any, script: str) -
 
 @pytest.fixture
 def eager_opener(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A store that writes zeros ahead after a kibibyte, and padding with a frame while a sync follows each."""
+    """A store that writes zeros ahead after a kibibyte, and padding with frames while syncs follow."""
     monkeypatch.setattr(LogWriter, "EAGER_BYTES", 1_024)
     monkeypatch.setattr(LogWriter, "AHEAD_FROM", 1_024)
     monkeypatch.setattr(LsmLogWriter, "PADDED_BYTES", 64)
