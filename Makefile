@@ -1,7 +1,7 @@
 # Each goal does its own set-up: python3 with venv and make are all it takes.
 #   make demo            the whole line on a day it simulates
 #   make demo FILE=day   the same on a real day file or capture; ARGS="--lenient --date 2019-12-30" …
-#   make test            lint, types and the default tests, the conformance suite with few examples
+#   make test            lint, types, kernels, and the default tests, the conformance suite with few examples
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -10,6 +10,8 @@ FILE   ?=
 ARGS   ?=
 # Two processes or more for the tests; `make test PARALLEL=` has them one after the other.
 PARALLEL ?= -n auto --maxprocesses 8 --dist worksteal
+# Else two processes of the tests compile the same kernels at the same time.
+WARM   := $(BIN)/trident warm
 # A venv that another Python made, or whose set-up failed half-way, is made anew.
 MAKE_VENV = $(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
   || $(PYTHON) -m venv --clear $(VENV)
@@ -41,9 +43,11 @@ demo: $(VENV)/.base
 	@$(BIN)/trident demo $(if $(FILE),"$(FILE)") $(ARGS)
 
 test: $(VENV)/.dev lint
+	@$(WARM)
 	@$(BIN)/python -m pytest $(PARALLEL) --quick
 
 test-all: $(VENV)/.dev lint
+	@$(WARM)
 	@$(BIN)/python -m pytest $(PARALLEL) -m ""
 
 conformance: $(VENV)/.dev

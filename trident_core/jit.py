@@ -7,6 +7,7 @@ they can depend on: any edit there starts afresh, and an edit elsewhere recompil
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import importlib.util
 import os
@@ -22,6 +23,7 @@ from numba.core import config as numba_config
 from numba.core import event
 
 from trident_core import compiling
+from trident_core.kernel_compiler import KernelCompiler
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -44,7 +46,9 @@ def njit(function: Any = None, /, **options: Any) -> Any:
 
     def decorate(kernel: Kernel) -> Kernel:
         numba_config.CACHE_DIR = str(cache_folder(kernel.__module__.partition(".")[0]))
-        made = numba.njit(**{"cache": True, "nogil": True, **options})(kernel)
+        made = numba.njit(**{"cache": True, "nogil": True, "pipeline_class": KernelCompiler, **options})(
+            kernel
+        )
         compiling.made(kernel.__module__)
         return cast(Kernel, made)
 
@@ -110,14 +114,30 @@ def _sources(package: str) -> Iterator[bytes]:
             yield path.read_bytes()
 
 
+#: A compilation makes millions of objects, few of them cycles: collecting as often as usual costs a sixth.
+_COLLECT_EVERY: Final = 200_000
+
+
 class _Listener(event.Listener):  # type: ignore[misc]  # numba has no types
-    """Tells `trident_core.compiling` of kernels that the cache did not have."""
+    """Tells `trident_core.compiling` of kernels that the cache did not have; collects rarely meanwhile."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._usual = gc.get_threshold()
 
     def on_start(self, happened: Any) -> None:
+        if self._depth == 0:
+            self._usual = gc.get_threshold()
+            if 0 < self._usual[0] < _COLLECT_EVERY:  # 0: never
+                gc.set_threshold(_COLLECT_EVERY, *self._usual[1:])
+        self._depth += 1
         compiling.begin(happened.data["dispatcher"].py_func.__module__)
 
     def on_end(self, happened: Any) -> None:
         compiling.end(happened.data["dispatcher"].py_func.__module__)
+        self._depth -= 1
+        if self._depth == 0:
+            gc.set_threshold(*self._usual)
 
 
 event.register("numba:compile", _Listener())

@@ -223,6 +223,9 @@ def _beside(make: Callable[[], Matcher], result: Matching) -> None:
         except ImportError:
             result.notes.append(f"{name} is not installed: pip install {name}")
             continue
+        except Exception as error:  # of its own code: no reason to keep ours to ourselves
+            result.notes.append(f"{name} raised {type(error).__name__}: {error}")
+            continue
         result.peers[name] = {"orders_per_s": len(run.commands) / theirs, "times_as_fast": theirs / ours}
     if result.peers:
         result.notes.append(
