@@ -1,7 +1,7 @@
 """The query engine `auto`: another engine for each question, chosen by rules that `explain` tells.
 
-Rules, in order, for each kind of question (a column, spans, ends, a set), the first engine that takes the
-pattern within the limits below:
+Rules, in order, for each kind of question (a column, spans, ends), the first engine that takes the pattern
+within the limits below; sets have rules of their own (`AutoSet`):
 
 1. `llvm`, where it is installed and the input is large enough to pay for making machine code.
 2. `dfa`, within `TABLE_LIMITS`: smaller than the engine's own, because past them `glushkov` is faster made.
@@ -14,14 +14,14 @@ A refusal on the way is not hidden: `explain` has it, with its cap, under "refus
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_core.contracts import Capability, EngineSpec
+from trident_core.contracts import EngineSpec
 from trident_core.errors import PluginError
 from trident_query.column import check_column
 from trident_query.limits import LimitError, Limits
@@ -34,6 +34,15 @@ LLVM_VALUES_MIN: Final = 8_000_000
 LLVM_CODES_MIN: Final = 1_000_000
 #: From so many bytes on, a text does.
 LLVM_TEXT_BYTES_MIN: Final = 32 << 20
+#: From so many values on that a set was asked for, its product of tables pays: 0.6 ms and more a pattern, at
+#: 22 ns saved for a pattern and value.
+TABLE_SET_VALUES_MIN: Final = 32_768
+#: From so many on, machine code does: 3 to 19 ms a pattern, at 2 to 4 ns saved for a value and pass.
+LLVM_SET_VALUES_MIN: Final = 16_000_000
+#: The same where tables pass a cap, against 25 ns a pattern and value.
+LLVM_BITS_SET_VALUES_MIN: Final = 512_000
+#: Machine code for eight patterns takes as long as half a pass of tables.
+PASSES_PER_OCTET: Final = 2
 ORDER: Final = ("llvm", "dfa", "glushkov", "reference")
 
 
@@ -189,43 +198,93 @@ def _why(name: str, large: bool) -> str:
 
 
 class AutoSet:
-    """Up to 64 patterns by the engine that takes them all, large columns by `llvm`. Capability SETS."""
+    """Up to 64 patterns by another engine, chosen by how many values the set was asked for so far, this
+    column included: what takes longest to make answers fastest. Capability SETS.
+
+    `docs/query.md` has what was measured. An engine that refuses the set leaves it to the next. Not for use
+    by several threads at once.
+    """
 
     def __init__(self, patterns: Sequence[str], *, flags: str, full: bool, raw: bool) -> None:
         self.patterns = tuple(check_set(patterns))
+        for pattern in self.patterns:
+            Question(pattern, flags, full, raw)
+        self.values = 0
+        self.programs: dict[str, Any] = {}
         self.refused: dict[str, str] = {}
+        self.chosen: dict[str, str] = {}  # engine -> why it was asked, the last time
         self._options = {"flags": flags, "full": full, "raw": raw}
-        self._large: Any = None
-        for name, spec in _specs().items():
-            if name == "llvm" or Capability.SETS not in spec.capabilities or _engine(name) is None:
-                continue
-            try:
-                self.program = _engine(name).compile_set(self.patterns, flags=flags, full=full, raw=raw)
-                self.name = name
-                return
-            except LimitError as error:
-                self.refused[name] = error.message
-        raise AssertionError("the reference takes every pattern")
 
     def match_set(self, column: NDArray[Any]) -> NDArray[np.uint64]:
         """u64[n]: bit i says whether pattern i occurs in the value."""
         check_column(column)
-        program = self.program
-        if len(column) >= LLVM_VALUES_MIN and "llvm" in _specs() and _engine("llvm") is not None:
-            if self._large is None:
-                self._large = _engine("llvm").compile_set(self.patterns, **self._options)
-            program = self._large
-        masks: NDArray[np.uint64] = program.match_set(column)
-        return masks
+        self.values += len(column)
+        for name, why in self._preferred():
+            try:
+                masks: NDArray[np.uint64] = self._program(name).match_set(column)
+            except LimitError as error:
+                self.refused[name] = error.message
+                continue
+            self.chosen[name] = why
+            return masks
+        raise AssertionError("the reference takes every pattern")
+
+    def _preferred(self) -> Iterator[tuple[str, str]]:
+        """Engines that did not refuse the set, the one that should answer first, with reasons."""
+        told = f"{self.values:,} values so far"
+        if self.values < TABLE_SET_VALUES_MIN:
+            if self._usable("glushkov"):
+                yield "glushkov", f"{told}, too few to pay for tables (from {TABLE_SET_VALUES_MIN:,})"
+        elif self.values >= LLVM_BITS_SET_VALUES_MIN and self._usable("llvm"):
+            yield from self._machine_code(told)
+        if self._usable("dfa"):
+            few = self.values < LLVM_SET_VALUES_MIN
+            more = (
+                f"too few for machine code (from {LLVM_SET_VALUES_MIN:,})" if few else "few passes of tables"
+            )
+            yield "dfa", f"{told}, {more}"
+        if self._usable("glushkov"):
+            yield "glushkov", f"{told}; tables would pass a cap, positions do not"
+        yield "reference", "too large for every compiled form"
+
+    def _machine_code(self, told: str) -> Iterator[tuple[str, str]]:
+        """`llvm`, if it will have paid for itself."""
+        octets, many = -(-len(self.patterns) // 8), self.values >= LLVM_SET_VALUES_MIN
+        if many and octets <= PASSES_PER_OCTET:
+            yield "llvm", f"{told}, from {LLVM_SET_VALUES_MIN:,} on faster than one pass of tables"
+        elif not self._tables():
+            yield "llvm", f"{told}, from {LLVM_BITS_SET_VALUES_MIN:,} on where tables would pass a cap"
+        elif many and octets <= PASSES_PER_OCTET * (passes := len(self.programs["dfa"].groups)):
+            yield "llvm", f"{told}, from {LLVM_SET_VALUES_MIN:,} on faster than {passes} passes of tables"
+
+    def _tables(self) -> bool:
+        """Does `dfa` take the set?"""
+        try:
+            return self._usable("dfa") and bool(self._program("dfa"))
+        except LimitError as error:
+            self.refused["dfa"] = error.message
+            return False
+
+    def _usable(self, name: str) -> bool:
+        return name in _specs() and name not in self.refused and _engine(name) is not None
+
+    def _program(self, name: str) -> Any:
+        if name not in self.programs:
+            self.programs[name] = _engine(name).compile_set(self.patterns, **self._options)
+        return self.programs[name]
 
     def explain(self) -> Explanation:
-        """Which engine took the set, and what the others said."""
+        """Which engines answered, why each, what refused the set, and what each compiled.
+
+        Before anything was asked: what would answer a small column.
+        """
+        if not self.chosen:
+            self.match_set(np.zeros(1, "S8"))
         return {
             "engine": "auto",
-            "why": {"set": f"{self.name}: {_why(self.name, True)}"}
-            | ({} if self._large is None else {"large columns": f"llvm: {_why('llvm', True)}"}),
+            "why": {"set": dict(self.chosen)},
             "refused": dict(self.refused),
-            "programs": [one.explain() for one in (self.program, self._large) if one is not None],
+            "programs": [self.programs[name].explain() for name in ORDER if name in self.chosen],
         }
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from trident_core.errors import PatternError, UsageError
-from trident_query import auto
 from trident_query.llvm.engine import LlvmQuery
 from trident_query.llvm.host import Host
 from trident_query.reference import ReferenceQuery
@@ -70,13 +69,3 @@ def test_what_is_no_set_is_refused(llvm: LlvmQuery) -> None:
         llvm.compile_set(["A", "(B"])
     with pytest.raises(UsageError):
         llvm.compile_set(["A"]).match_set(np.zeros(3))
-
-
-def test_auto_takes_it_for_large_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auto, "LLVM_VALUES_MIN", 200)
-    made = auto.AutoQuery().compile_set(PATTERNS)
-    column = values(8)
-    few, many = made.match_set(column[:199]), made.match_set(column)
-    assert (many[:199] == few).all()
-    assert made.explain()["why"]["large columns"].startswith("llvm: ")
-    assert [each["engine"] for each in made.explain()["programs"]] == ["dfa", "llvm"]
