@@ -227,7 +227,7 @@ def test_interrupts_by_a_real_signal(tmp_path: Path, same: Any) -> None:
 # -- a kill --
 
 WRITER = """
-import sys
+import sys, time
 from pathlib import Path
 from trident_core.session import Session
 from trident_store.crashcheck import make_events
@@ -241,6 +241,7 @@ for turn in range(2_000):  # some seconds at most, should nobody kill it
     if turn % 2 == 0:
         store.sync()
         print(events + 250, flush=True)
+        time.sleep(0.001)  # readers of the whole store keep pace
 """
 
 

@@ -209,7 +209,7 @@ def test_after_kill_9_everything_acknowledged_is_there(tmp_path: Path, same: Any
                 assert lines[0], "the writer did not start"
                 reader = LsmStore(path, "read").snapshot()  # while it writes
                 assert same(reader.scan(), make_events(0, reader.count))
-                time.sleep(rng.uniform(0.5, 2))
+                time.sleep(rng.uniform(0.1, 0.7))
             finally:
                 writer.kill()
             acked = int([*(line.strip() for line in lines), *writer.stdout.read().split("\n")[:-1]][-1])
