@@ -131,3 +131,12 @@ def test_compact_puts_the_log_into_tables(tmp_path: Path) -> None:
     assert read_all(ReferenceStore(path, "read")).tobytes() == make_events(0, 900).tobytes()
     assert all(now <= total for now, total in told)
     assert compact(path, fanout=2).flushed_bytes == 0
+
+
+def test_files_of_another_engine_are_not_called_bad(tmp_path: Path) -> None:
+    (tmp_path / "lmdb").mkdir()
+    (tmp_path / "durable").write_bytes(bytes(8_192))
+    for path in (tmp_path, tmp_path / "durable"):
+        with pytest.raises(UsageError, match="engine lmdb") as caught:
+            list(dump(path))
+        assert "--store lmdb" in str(caught.value.hint)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from trident_core.errors import StoreError, UsageError
+from trident_store.checks import FOLDER_ENGINES
 from trident_store.filesystem import OsFileSystem
 from trident_store.format import (
     MARK_MAGIC,
@@ -51,6 +52,12 @@ def dump(path: Path, *, blocks: bool = False) -> Iterator[Row]:
     try:
         names = sorted(each.name for each in path.iterdir()) if path.is_dir() else [path.name]
         folder = path if path.is_dir() else path.parent
+        foreign = sorted(set(FOLDER_ENGINES) & {each.name for each in folder.iterdir()})
+        if foreign:
+            raise UsageError(
+                f"{path} is of a store of the engine {foreign[0]}, whose files only its own tools read",
+                hint=f"dump is for lsm and reference; try `trident verify {folder} --store {foreign[0]}`",
+            )
         known = [name for name in names if _kind(name)]
         if not known:
             what = "has no file of a store" if path.is_dir() else "is no file of a store"
