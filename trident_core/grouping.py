@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from trident_core.dtypes import Events
 from trident_core.errors import UsageError
+from trident_core.event_types import ATTRIBUTED
 from trident_core.session import Session, format_time
 
-#: Types whose events carry an MPID in aux[0:4] (docs/contracts/parser.md).
-MPID_TYPES: Final = b"FL"
 #: Groups that are counted; past it the rest would be memory without bound.
 GROUPS_MAX: Final = 5_000_000
 
@@ -48,7 +47,7 @@ def keys_of(events: Events, by: str) -> NDArray[np.uint64]:
         return np.asarray(events["ref"], np.uint64)
     if by == "mpid":
         firms = np.ascontiguousarray(events["aux"][:, :4]).view("<u4")[:, 0].astype(np.uint64)
-        return np.where(np.isin(events["type"], list(MPID_TYPES)), firms, np.uint64(0))
+        return np.where(np.isin(events["type"], list(ATTRIBUTED)), firms, np.uint64(0))
     length = bucket_ns(by)
     if length is None:
         raise UsageError(f"no counts by {by!r}")

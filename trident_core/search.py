@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from trident_core.contracts import Explained, Predicate, Program, Query, Snapshot
 from trident_core.dtypes import Events
 from trident_core.errors import UsageError
-from trident_core.grouping import MPID_TYPES, count_by
+from trident_core.event_types import ATTRIBUTED
+from trident_core.grouping import count_by
 
 #: Symbols of up to so many bytes share one column.
 SHORT_SYMBOL_BYTES: Final = 64
@@ -188,8 +189,8 @@ def find(
             )
     if mpid is not None:
         search.mpid = search.programs["mpid"] = engine.compile(mpid, flags=flags, full=full)
-        wanted = MPID_TYPES if search.types is None else search.types
-        search.types = bytes(letter for letter in MPID_TYPES if letter in wanted)
+        wanted = ATTRIBUTED if search.types is None else search.types
+        search.types = bytes(letter for letter in ATTRIBUTED if letter in wanted)
         if wanted and not search.types:
             search.notes.append("only F and L events carry an MPID, and the type criterion leaves neither")
     if where is not None:

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from trident_core.contracts import Predicate, Query, Snapshot
 from trident_core.dtypes import EVENT, Events
 from trident_core.errors import UsageError
-from trident_core.grouping import MPID_TYPES, count_by
+from trident_core.event_types import ATTRIBUTED
+from trident_core.grouping import count_by
 from trident_core.search import SHORT_SYMBOL_BYTES, Range, Search, find
 from trident_core.selection import Selection, parse_selection
 
@@ -88,7 +89,7 @@ class SetSearch:
             place = np.where(self.known[inside] == events["locate"], inside, len(self.known))
         masks: NDArray[np.uint64] = self.by_locate[place] & self.by_type[events["type"]]
         if self.mpids:
-            carries = np.flatnonzero(np.isin(events["type"], list(MPID_TYPES)))
+            carries = np.flatnonzero(np.isin(events["type"], list(ATTRIBUTED)))
             firms = np.ascontiguousarray(events["aux"][carries, :4])
             for bit, program in self.mpids.items():
                 met = np.zeros(len(events), np.bool_)

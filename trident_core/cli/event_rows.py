@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trident_core.dtypes import EventFlag
+from trident_core.event_types import PRICED
 from trident_core.session import format_price, format_time
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from trident_core.search import Search
     from trident_core.search_set import SetSearch
     from trident_core.session import Session
-
-#: Types whose events have a price (docs/contracts/parser.md); for the others it is null.
-PRICED = frozenset(b"AFCUPQIKJVO")
 
 
 def event_rows(

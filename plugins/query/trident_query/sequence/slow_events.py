@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from trident_core.contracts import Query
 from trident_core.dtypes import MATCHED, Events, Matched
 from trident_core.errors import UsageError
+from trident_core.event_types import OF_ORDERS
 from trident_core.session import Session
 from trident_query.sequence.events import EventSequence
 from trident_query.sequence.native import is_local, strip_own
@@ -22,8 +23,6 @@ from trident_query.where.fields import Checker
 
 #: Most events that it takes: they are all kept.
 EVENTS_MAX: Final = 2_000_000
-
-_OF_ORDERS: Final = b"AFECXDU"
 
 
 class OrderBook:
@@ -38,7 +37,7 @@ class OrderBook:
     def of(self, event: Any) -> int | None:
         """A number for the event's order, never used again."""
         kind, ref = int(event["type"]), int(event["ref"])
-        if kind not in _OF_ORDERS or ref == 0:
+        if kind not in OF_ORDERS or ref == 0:
             return None
         if ref not in self.order_of:
             self.order_of[ref] = self.count

@@ -14,7 +14,7 @@ from trident_query.sequence.keys import OrderKeys
 from trident_query.sequence.question import STEPS_MAX
 from trident_query.sequence.sql import parse_sql, project
 from trident_query.sequence.tables import table_rows
-from trident_query.where.fields import ATTRIBUTED, PRICED, SHARED
+from trident_query.where.fields import FIELDS
 
 #: Most events of a statement: SQL sorts them, so they are all in memory.
 EVENTS_MAX: Final = 20_000_000
@@ -35,16 +35,16 @@ def event_columns(events: Events, session: Session) -> TableColumns:
         "seq": events["seq"].astype(np.int64), "ts": events["ts"].astype(np.int64), "type": letters[types],
         "side": [letters[side] if side else None for side in events["side"]],
         "symbol": [symbols[int(n)] for n in events["locate"]],
-        "price": _where(price, types, PRICED), "qty": _where(events["qty"].astype(np.int64), types, SHARED),
-        "shares": _where(events["qty"].astype(np.int64), types, SHARED),
+        "price": _of("price", price, types),
+        **{name: _of(name, events["qty"].astype(np.int64), types) for name in ("qty", "shares")},
         "ref": events["ref"].astype(np.int64), "ref2": events["ref2"].astype(np.int64),
-        "order_ref": _orders(events),
-        "mpid": _where(np.array(mpid, object), types, ATTRIBUTED),
+        "order_ref": _orders(events), "mpid": _of("mpid", np.array(mpid, object), types),
     }  # fmt: skip
 
 
-def _where(values: NDArray[Any], types: NDArray[np.uint8], wanted: bytes) -> list[Any]:
-    there = np.isin(types, list(wanted)).tolist()
+def _of(name: str, values: NDArray[Any], types: NDArray[np.uint8]) -> list[Any]:
+    """Null where the field is."""
+    there = FIELDS[name].there(types).tolist()
     return [value if has else None for value, has in zip(values.tolist(), there, strict=True)]
 
 

@@ -12,7 +12,11 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trident_core.errors import PatternError
+from trident_core.event_types import ATTRIBUTED, PRICED, SHARED
 from trident_query.where.tree import (
     Between,
     Binary,
@@ -27,11 +31,6 @@ from trident_query.where.tree import (
     Unit,
     show,
 )  # fmt: skip
-
-#: Types whose events have a price, shares, an MPID (docs/contracts/parser.md).
-PRICED: Final = b"AFCUPQIKJVO"
-SHARED: Final = b"RAFECXUPQI"
-ATTRIBUTED: Final = b"FL"
 
 #: Greatest price of a literal: 8 decimals of it fit 63 bits.
 PRICE_MAX: Final = 90_000_000_000
@@ -52,11 +51,16 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`column` of EVENT that holds it."""
+    """`column` of EVENT that holds it; it is null in events of other than these `types`."""
 
     column: str
     kind: Kind
     help: str
+    types: bytes | None = None
+
+    def there(self, types: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Of events of these types, which have it?"""
+        return np.ones(len(types), np.bool_) if self.types is None else np.isin(types, list(self.types))
 
 
 FIELDS: Final[dict[str, Field]] = {
@@ -66,12 +70,12 @@ FIELDS: Final[dict[str, Field]] = {
     "side": Field("side", Kind.LETTER, "B or S"),
     "symbol": Field("locate", Kind.TEXT, "by the session's directory"),
     "locate": Field("locate", Kind.NUMBER, "the symbol's number"),
-    "price": Field("price", Kind.PRICE, "in dollars, an exact decimal: price < 100.25"),
-    "qty": Field("qty", Kind.NUMBER, "shares"),
-    "shares": Field("qty", Kind.NUMBER, "the same"),
+    "price": Field("price", Kind.PRICE, "in dollars, an exact decimal: price < 100.25", PRICED),
+    "qty": Field("qty", Kind.NUMBER, "shares", SHARED),
+    "shares": Field("qty", Kind.NUMBER, "the same", SHARED),
     "ref": Field("ref", Kind.NUMBER, "order reference"),
     "ref2": Field("ref2", Kind.NUMBER, "new reference of U, match number of E, C, P, Q, B"),
-    "mpid": Field("aux", Kind.TEXT, "attribution of F, participant of L"),
+    "mpid": Field("aux", Kind.TEXT, "attribution of F, participant of L", ATTRIBUTED),
     "aux": Field("aux", Kind.TEXT, "the eight bytes that depend on the type"),
     "flags": Field("flags", Kind.NUMBER, "1 not printable, 2 price with 8 decimals"),
 }

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from trident_core.contracts import Query
 from trident_core.dtypes import EVENT
 from trident_core.session import Session
-from trident_query.where.fields import ATTRIBUTED, FIELDS, PRICED, SHARED
+from trident_query.where.fields import FIELDS
 from trident_query.where.kernel import WORDS, Op
 from trident_query.where.reference import evaluate, text_of
 from trident_query.where.symbols import SymbolTables
@@ -227,18 +227,19 @@ class Lowering:
         return self._arithmetic(node.sign, self.term(node.left), self.term(node.right))
 
     def _column(self, name: str) -> Term:
-        column = FIELDS[name].column
+        column, types = FIELDS[name].column, FIELDS[name].types
         register = self.load(column)
+        valid = () if types is None else (self._of_types(types),)
         if name == "price":
             flags, common = self.load("flags"), 10 ** (self.scale - self.session.price_decimals)
             packed = common << 32 | 10 ** (self.scale - 8)
             value = self.once(("price",), lambda: self.emit(Op.PRICE, register, flags, packed))
-            return Term(value, scale=self.scale, valid=(self._of_types(PRICED),), column=name, price=True)
+            return Term(value, scale=self.scale, valid=valid, column=name, price=True)
         if column == "qty":
-            return Term(register, unsigned=True, valid=(self._of_types(SHARED),), column=name)
+            return Term(register, unsigned=True, valid=valid, column=name)
         if name == "mpid":
             value = self.once(("mpid",), lambda: self.emit(Op.PADDED, self.load("mpid"), 4))
-            return Term(value, unsigned=True, valid=(self._of_types(ATTRIBUTED),), column=name)
+            return Term(value, unsigned=True, valid=valid, column=name)
         if name == "aux":
             value = self.once(("aux",), lambda: self.emit(Op.PADDED, register, 8))
             return Term(value, unsigned=True, column=name)

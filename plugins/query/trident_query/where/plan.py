@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trident_core.session import Session
-from trident_query.where.fields import ATTRIBUTED, FIELDS, PRICED, SHARED
+from trident_query.where.fields import FIELDS
 from trident_query.where.reference import Value, evaluate, text_of
 from trident_query.where.tree import (
     Between,
@@ -33,7 +33,6 @@ _ALL_TYPES: Final = frozenset(range(256))
 _OPEN: Final = (0, (1 << 64) - 1)
 _NEGATED: Final = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _MIRRORED: Final = {"=": "=", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
-_NULLABLE: Final = {"price": PRICED, "qty": SHARED, "shares": SHARED, "mpid": ATTRIBUTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +92,9 @@ def bounds(node: Node, session: Session, wanted: bool = True) -> Bounds:
         return _constant(node, wanted) if not columns else Bounds()
     made = Bounds()
     if not isinstance(node, IsNull):
-        for name in _demanded(node, wanted) & _NULLABLE.keys():
-            made = made.both(Bounds(types=frozenset(_NULLABLE[name])))
+        for name in _demanded(node, wanted):
+            types = FIELDS[name].types
+            made = made if types is None else made.both(Bounds(types=frozenset(types)))
     if columns == {"type"}:
         return made.both(
             Bounds(types=frozenset(v for v in range(256) if _of(node, text_of(bytes([v]))) is wanted))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from trident_core.dtypes import EventFlag, Events
 from trident_core.session import Session
 from trident_query.reference import ReferenceProgram
-from trident_query.where.fields import ATTRIBUTED, PRICED, SHARED, Checker
+from trident_query.where.fields import FIELDS, Checker
 from trident_query.where.parse import parse_expression
 from trident_query.where.tree import (
     Between,
@@ -119,7 +119,9 @@ def text_of(raw: bytes) -> str:
 
 def field_of(event: Any, name: str, session: Session) -> Value:
     """A field of one event as a plain value; None is null."""
-    letter = int(event["type"])
+    letter, types = int(event["type"]), FIELDS[name].types
+    if types is not None and letter not in types:
+        return None
     if name == "symbol":
         return session.directory.symbol(int(event["locate"])) or None
     if name == "type":
@@ -128,14 +130,12 @@ def field_of(event: Any, name: str, session: Session) -> Value:
         return text_of(bytes([event["side"]])) if event["side"] else None
     if name == "price":
         decimals = 8 if int(event["flags"]) & EventFlag.PRICE_8DP else session.price_decimals
-        return Fraction(int(event["price"]), 10**decimals) if letter in PRICED else None
-    if name in ("qty", "shares"):
-        return int(event["qty"]) if letter in SHARED else None
+        return Fraction(int(event["price"]), 10**decimals)
     if name == "aux":
         return text_of(event["aux"].tobytes().rstrip(b"\0 "))
     if name == "mpid":
-        return text_of(event["aux"].tobytes()[:4].rstrip(b"\0 ")) if letter in ATTRIBUTED else None
-    return int(event[name])
+        return text_of(event["aux"].tobytes()[:4].rstrip(b"\0 "))
+    return int(event[FIELDS[name].column])
 
 
 class ReferencePredicate:
