@@ -67,7 +67,7 @@ def test_its_own_tests_and_the_whole_contract(
     assert own.returncode == 0, own.stdout[-4_000:]
     kind, engine = NAMES[name]
     done = run(
-        site, "-m", "trident_core.cli", "conform", f"--{kind}", engine, "--json", "--examples", "30",
+        site, "-m", "trident_core.cli", "conform", f"--{kind}", engine, "--json", "--examples", "12",
         folder=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4_000:]
