@@ -92,6 +92,16 @@ def test_many_positions_with_one_list_are_reversed_or_refused() -> None:
     assert caught.value.cap == "edges"
 
 
+def test_far_too_many_positions_are_refused_before_they_are_followed() -> None:
+    """Following these takes seconds, and was tried after the same had been too much for tables."""
+    with pytest.raises(LimitError) as caught:
+        BitsQuery().compile("((a{0,20}){0,20}){0,20}b")
+    assert (caught.value.cap, caught.value.limit) == ("positions", POSITIONS_MAX)
+    assert caught.value.value > 4 * POSITIONS_MAX
+    # Some that are read can come to no end; they do not count.
+    BitsQuery().compile(f"a{{{POSITIONS_MAX // 2}}}|(?:b{{1000}}^b)")
+
+
 def test_glushkov_has_no_more_positions_than_it_says() -> None:
     BitsQuery().compile(f"a{{{POSITIONS_MAX // 2}}}b{{{POSITIONS_MAX // 2}}}")
     with pytest.raises(PatternError):

@@ -7,7 +7,7 @@ costs at most one row of masks for each position that is set.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, Final
@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from trident_query import bits_kernel, text_kernel
 from trident_query.column import rows_of
-from trident_query.glushkov import Glushkov
+from trident_query.glushkov import Glushkov, blame, glushkov
 from trident_query.kinds import KINDS
+from trident_query.limits import LimitError
 from trident_query.program import Explanation, Question, check_set, text_of
 from trident_query.reverse import reverse
+from trident_query.simplify import simplify
 from trident_query.spans import ROOM
 
 #: Positions, after the split by kinds: 16 words of bits.
@@ -95,17 +97,31 @@ def masks_of(g: Glushkov) -> Masks:
     )
 
 
+def _automaton(question: Question) -> Glushkov:
+    """The question's automaton. Raises LimitError for too many positions; for far too many (of fewer, some
+    may turn out to be useless) before the automaton is made."""
+    tree, limits = simplify(question.node), replace(question.limits, positions=4 * POSITIONS_MAX)
+    try:
+        g = glushkov(tree, pattern=question.pattern, limits=limits)
+        read = len(g)
+    except LimitError as error:
+        if error.cap != "positions":
+            raise
+        read = int(error.value)
+    if read > POSITIONS_MAX:
+        raise blame(tree, question.pattern).error(
+            "positions", read, POSITIONS_MAX, hint="lower the counts of repeats, or use the dfa engine"
+        )
+    return g
+
+
 class BitsProgram:
     """A compiled pattern. Capabilities SPANS, FIRST, ENDS. Not for use by several threads at once."""
 
     def __init__(self, question: Question) -> None:
         self.question, self.pattern = question, question.pattern
-        g = question.glushkov
-        if len(g) > POSITIONS_MAX:
-            raise g.blame.error(
-                "positions", len(g), POSITIONS_MAX, hint="lower the counts of repeats, or use the dfa engine"
-            )
-        self.masks = masks_of(g)
+        self.automaton = _automaton(question)
+        self.masks = masks_of(self.automaton)
         self.pads = np.zeros(256, np.bool_)
         if not question.raw:
             self.pads[[0, 32]] = True
@@ -134,7 +150,7 @@ class BitsProgram:
 
     @cached_property
     def _spans(self) -> BitsSpans:
-        return BitsSpans(self.question.glushkov, self.masks, first=self.question.first)
+        return BitsSpans(self.automaton, self.masks, first=self.question.first)
 
     def spans(self, data: bytes, limit: int = 0) -> list[tuple[int, int]]:
         """Spans as the contract says. Raises UsageError for a negative limit or data that is not bytes,
@@ -163,7 +179,7 @@ class BitsProgram:
         return {
             "engine": "glushkov",
             **self.question.explain(),
-            "positions": len(self.question.glushkov),
+            "positions": len(self.automaton),
             "words": m.words,
             "exceptions": int(sum(int(word).bit_count() for word in m.which[0, : m.words])),
             "table_bytes": sum(int(array.nbytes) for array in arrays),
