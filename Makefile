@@ -10,8 +10,9 @@ FILE   ?=
 ARGS   ?=
 # Two processes or more for the tests; `make test PARALLEL=` has them one after the other.
 PARALLEL ?= -n auto --maxprocesses 8 --dist worksteal
-# Else two processes of the tests compile the same kernels at the same time.
-WARM   := $(BIN)/trident warm
+# Else two processes of the tests compile the same kernels at the same time; and where Python is told to write no
+# bytecode, each of the many processes that tests start would compile the sources again.
+WARM   := $(BIN)/python -m compileall -q trident_core plugins conformance && $(BIN)/trident warm
 # A venv that another Python made, or whose set-up failed half-way, is made anew.
 MAKE_VENV = $(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
   || $(PYTHON) -m venv --clear $(VENV)
