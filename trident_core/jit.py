@@ -23,7 +23,6 @@ from numba.core import config as numba_config
 from numba.core import event
 
 from trident_core import compiling
-from trident_core.kernel_compiler import KernelCompiler
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -34,7 +33,19 @@ _CORE: Final = "trident_core"
 #: Kernels that allocate nothing need no reference counts, those that never divide by zero no check for it;
 #: both cost time in loops of nanoseconds, and time to compile.
 _BARE: Final[dict[str, Any]] = {"_nrt": False, "error_model": "numpy"}
+#: Versions that `trident_core.kernel_compiler` was written for: it changes what is numba's own.
+_KNOWN_NUMBA: Final = ("0.68.",)
 _UNWRAPPED: Final[dict[str, Any]] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+@cache
+def how_to_compile(version: str) -> dict[str, Any]:
+    """What makes this version of numba compile faster: nothing, where its internals are not known."""
+    if not version.startswith(_KNOWN_NUMBA):
+        return {}
+    from trident_core.kernel_compiler import KernelCompiler
+
+    return {"pipeline_class": KernelCompiler}
 
 
 @overload
@@ -46,7 +57,7 @@ def njit(function: Any = None, /, **options: Any) -> Any:
 
     def decorate(kernel: Kernel) -> Kernel:
         numba_config.CACHE_DIR = str(cache_folder(kernel.__module__.partition(".")[0]))
-        made = numba.njit(**{"cache": True, "nogil": True, "pipeline_class": KernelCompiler, **options})(
+        made = numba.njit(**{"cache": True, "nogil": True, **how_to_compile(numba.__version__), **options})(
             kernel
         )
         compiling.made(kernel.__module__)

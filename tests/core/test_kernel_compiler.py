@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from trident_core.jit import how_to_compile
+
 KERNELS = """
 from trident_core.jit import njit, njit_inlined, njit_kernel
 
@@ -71,3 +73,8 @@ def test_answers_errors_and_recursion_compiled_and_loaded(tmp_path: Path) -> Non
     for index in (tmp_path / "cache").rglob("*other*.nbi"):
         index.unlink()
     assert run(tmp_path).startswith(f"{answers} [1, 0]")
+
+
+def test_another_numba_builds_kernels_as_it_always_does() -> None:
+    assert how_to_compile("0.61.2") == how_to_compile("0.680.0") == {}
+    assert how_to_compile("0.68.1")["pipeline_class"].__name__ == "KernelCompiler"
