@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from trident_core import contracts
-from trident_core.contracts import Capability, EngineSpec, Kind
+from trident_core.contracts import Capability, CommandSpec, EngineSpec, Kind
 from trident_core.errors import PluginError, TridentError
 
 if TYPE_CHECKING:
@@ -29,6 +29,34 @@ DECLARED: Final[Mapping[tuple[Kind, str], type]] = {
     (Kind.PARSER, Capability.ENCODE): contracts.Encoder,
     (Kind.BOOK, Capability.MATCH): contracts.MatchingBook,
 }
+#: The capabilities that mean something for a kind. A plugin may declare words of its own; nothing heeds them.
+ABILITIES: Final[Mapping[Kind, frozenset[str]]] = {
+    Kind.FEED: frozenset({Capability.LENIENT}),
+    Kind.PARSER: frozenset({Capability.ENCODE, Capability.TABLES, Capability.LENIENT}),
+    Kind.BOOK: frozenset({Capability.SHARDED, Capability.MATCH}),
+    Kind.STORE: frozenset({Capability.PORTABLE_FORMAT, Capability.FILESYSTEM}),
+    Kind.QUERY: frozenset({Capability.SPANS, Capability.FIRST, Capability.ENDS, Capability.SETS}),
+    Kind.SEQUENCE: frozenset({Capability.STREAMING}),
+    Kind.COMMAND: frozenset(),
+}
+#: What the summary of a plugin that `trident new-plugin` wrote ends with, until somebody writes a better one.
+UNFILLED: Final = "that is yet to be filled in"
+
+
+def notes(spec: EngineSpec | CommandSpec) -> list[str]:
+    """What is odd about a spec although it can be used, a sentence each."""
+    made = []
+    if isinstance(spec, EngineSpec):
+        known = ABILITIES[spec.kind]
+        unknown = sorted({str(one) for one in spec.capabilities} - known)
+        if unknown:
+            made.append(
+                f"declares {', '.join(unknown)}, which no {spec.kind} capability is called: known are "
+                f"{', '.join(sorted(map(str, known))) or 'none'}"
+            )
+    if str(spec.summary).endswith(UNFILLED):
+        made.append(f'its summary is still "{spec.summary}": write in plugin.py what it is')
+    return made
 
 
 def members(protocol: type) -> list[str]:

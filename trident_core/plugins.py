@@ -21,6 +21,7 @@ from trident_core import hookspecs
 from trident_core.cli.names import COMMANDS
 from trident_core.config import DEFAULTS, configured
 from trident_core.contracts import CONTRACT_VERSIONS, CommandSpec, EngineSpec, Kind
+from trident_core.contracts.engine import not_whole
 from trident_core.engines import make, missing_modules
 from trident_core.errors import PluginError
 from trident_core.strangers import Budget, LatePlugins, TookTooLongError
@@ -326,6 +327,8 @@ def _distribution(point: EntryPoint) -> tuple[str, str]:
 
 
 def _import_hint(error: BaseException, distribution: str) -> str:
+    if hint := not_whole(error):
+        return hint
     if isinstance(error, ModuleNotFoundError):
         return f"install the missing module {error.name!r}, or reinstall {distribution}"
     return f"reinstall or remove {distribution}"

@@ -13,6 +13,7 @@ from typing import Final
 
 from trident_core.cli.names import COMMANDS
 from trident_core.contracts import Kind
+from trident_core.engines import UNFILLED
 from trident_core.errors import UsageError
 from trident_core.plugins import NAME, NAMES_ARE, registry
 
@@ -34,6 +35,8 @@ _SHOWS: Final = (
 )
 #: Kinds whose template has a test of its own; the others are given to the conformance suite.
 _OWN_TESTS: Final = (Kind.FEED, Kind.COMMAND)
+#: What the suite of a kind needs besides, as extras of trident-core.
+_EXTRAS: Final = {Kind.SEQUENCE: ("sql",)}
 _PLURALS: Final = {Kind.QUERY: "queries"}
 _PROTOCOLS: Final = {Kind.FEED: ("itch50",), Kind.PARSER: ("itch50",)}
 
@@ -71,6 +74,7 @@ def plan(kind: Kind, name: str, folder: Path | None = None) -> Plan:
         "SPEC": "CommandSpec" if kind is Kind.COMMAND else "EngineSpec",
         "IMPORTS": "CommandSpec" if kind is Kind.COMMAND else "EngineSpec, Kind",
         "HOOK": f"trident_register_{_PLURALS.get(kind, kind + 's')}",
+        "EXTRAS": ",".join(["conformance", *_EXTRAS.get(kind, ())]),
         "SUMMARY": f"A {kind} for Trident called {name}.",
     }
     values["COMMAND"] = _SELECTS.get(kind, "")
@@ -124,7 +128,7 @@ def _fields(kind: Kind, values: Mapping[str, str]) -> str:
     fields = {
         "name": repr(values["NAME"]),
         what: repr(f"{values['PACKAGE']}.engine:{attribute}"),
-        "summary": repr(f"a {kind} that is yet to be filled in"),
+        "summary": repr(f"a {kind} {UNFILLED}"),
     }
     if kind is not Kind.COMMAND:
         fields = {"kind": f"Kind.{kind.name}", **fields}

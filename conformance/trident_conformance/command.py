@@ -28,7 +28,7 @@ FIXED: Final = [
     "-o", "addopts=", "-p", "trident_conformance.plugin", "-p", "no:cacheprovider", "--import-mode=importlib",
 ]  # fmt: skip
 SUITES: Final = ["--pyargs", "trident_conformance"]
-#: Failures that are shown whole; of the others the id is told.
+#: Failures that are shown whole unless --show says how many; of the others the id is told.
 SHOWN: Final = 5
 #: Reasons of skipped cases that are told.
 REASONS: Final = 12
@@ -44,6 +44,9 @@ def run(arguments: Sequence[str]) -> int:
     given, others = _options().parse_known_args(list(arguments))
     if others and (given.jobs or 1) > 1:
         print(f"ERROR: --jobs does not go with options of pytest: {' '.join(others)}", file=sys.stderr)
+        return int(pytest.ExitCode.USAGE_ERROR)
+    if (shown := _shown(given.show)) is None:
+        print(f"ERROR: --show {given.show}: a number, or all", file=sys.stderr)
         return int(pytest.ExitCode.USAGE_ERROR)
     words = _suite_options(given)
     began = time.monotonic()
@@ -64,14 +67,16 @@ def run(arguments: Sequence[str]) -> int:
     if given.json:
         _print_json(matrix, status, time.monotonic() - began)
     else:
-        _print(matrix, given.report, time.monotonic() - began, processes)
+        _print(matrix, given.report, time.monotonic() - began, processes, shown)
     return status
 
 
 def _options() -> argparse.ArgumentParser:
     """The options that are the suite's, with or without a value; what it does not know is pytest's."""
     parser = argparse.ArgumentParser(prog="trident conform", allow_abbrev=False, add_help=False)
-    for name in (*map(str, KINDS), "examples", "contract", "known-failures", "report", "tb"):
+    for name in (*map(str, KINDS), "examples", "seed", "example", "contract", "known-failures"):
+        parser.add_argument(f"--{name}")
+    for name in ("report", "tb", "show"):
         parser.add_argument(f"--{name}")
     for name in ("case", "sample"):
         parser.add_argument(f"--{name}", action="append", default=[])
@@ -85,11 +90,20 @@ def _options() -> argparse.ArgumentParser:
 def _suite_options(given: argparse.Namespace) -> list[str]:
     """What the pytest plugin is told."""
     words = [f"--{name}" for name in ("pairs", "quick") if getattr(given, name)]
-    for name in (*map(str, KINDS), "examples", "contract", "known-failures"):
+    for name in (*map(str, KINDS), "examples", "seed", "example", "contract", "known-failures"):
         value = getattr(given, name.replace("-", "_"))
         words += [] if value is None else [f"--{name}={value}"]
     words += [f"--{name}={one}" for name in ("case", "sample") for one in getattr(given, name)]
     return words + (["-k", given.keyword] if given.keyword is not None else [])
+
+
+def _shown(text: str | None) -> int | None:
+    """How many failures are shown whole; None: the text says no number."""
+    if text is None:
+        return SHOWN
+    if text == "all":
+        return sys.maxsize
+    return int(text) if text.isdecimal() and text.isascii() else None
 
 
 def _here(
@@ -129,28 +143,42 @@ def _told(case: Case) -> dict[str, object]:
     return {"id": case.id, "rules": case.rules, "reason": case.reason, **case.evidence}
 
 
-def _print(matrix: Matrix, report: str | None, seconds: float, processes: int) -> None:
+def _print(matrix: Matrix, report: str | None, seconds: float, processes: int, shown: int) -> None:
     out = Console(highlight=False)
     failed = matrix.failed()
-    for case in failed[:SHOWN]:
+    for case in failed[:shown]:
         _print_failure(out, case)
-    if len(failed) > SHOWN:
-        out.print(f"\nand {len(failed) - SHOWN} more failures:")
-        for case in failed[SHOWN:]:
+    more = failed[shown:]
+    if more:
+        out.print(f"\nnot shown: {_failures(len(more))} more")
+        for case in more:
             out.print(f"  {case.id}", markup=False, soft_wrap=True)
     if not matrix.cases:
         return
     out.print()
     out.print(matrix.table())
     _print_skips(out, matrix)
+    for (kind, name), said in matrix.notes.items():
+        for note in said:
+            out.print(f"note: {kind} {name} {note}", markup=False, soft_wrap=True)
     ended = sum(bool(case.outcome) for case in matrix.cases.values())
     verdict = f"[red]{len(failed)} failed[/]" if failed else "[green]none failed[/]"
     shared = f" in {processes} processes" if processes > 1 else ""
     out.print(f"{ended:,} cases, {verdict}, {seconds:.0f} s{shared}")
     if ended < len(matrix.cases):
         out.print(f"[red]{len(matrix.cases) - ended:,} cases were not run[/]")
+    if more:
+        out.print(
+            f"{_failures(len(more))} not shown above: --show all (or --show N), or --report PAGE.html, shows "
+            "each with its input and both outputs",
+            soft_wrap=True,
+        )
     if report:
         out.print(f"report: {report}", markup=False)
+
+
+def _failures(n: int) -> str:
+    return f"{n:,} failure" if n == 1 else f"{n:,} failures"
 
 
 def _print_failure(out: Console, case: Case) -> None:

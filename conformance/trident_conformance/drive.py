@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trident_conformance.evidence import DifferenceError, both, fed, given, shown, table
+from trident_conformance.evidence import DifferenceError, apart, both, fed, given
 from trident_core.contracts import Book, Parser, Status
 from trident_core.dtypes import EFFECT, EVENT, LEVEL, ORDER, TOP, Effects, Events, Frames, Tops
 from trident_core.stats import Anomaly
 
 #: What arrays are filled with before an engine may write to them.
 CANARY = 0xA5
+
+#: Of one locate: top, bids, asks and orders as bytes, and the trading state.
+_Reading = tuple[bytes, bytes, bytes, bytes, int]
 
 
 def same(found: NDArray[Any], expected: NDArray[Any], what: str) -> None:
@@ -41,7 +44,7 @@ def equal(what: str, found: Any, expected: Any) -> None:
     """Raise DifferenceError, in words that need no traceback, unless the two are equal."""
     __tracebackhide__ = True
     if found != expected:
-        raise DifferenceError(what, shown(found), shown(expected))
+        raise DifferenceError(what, *apart(found, expected))
 
 
 def counted(anomalies: Any) -> dict[str, list[Any]]:
@@ -148,7 +151,7 @@ class Applied:
     anomalies: dict[str, list[Any]]
     locates: list[int]
     live_orders: int
-    readings: dict[int, tuple[bytes, bytes, bytes, bytes, int]]
+    readings: dict[int, _Reading]
 
 
 def apply(book: Book, batches: Sequence[Events]) -> Applied:
@@ -192,7 +195,7 @@ def read(book: Book, tops: Tops, effects: Effects) -> Applied:
     )
 
 
-def _reading(book: Book, locate: int) -> tuple[bytes, bytes, bytes, bytes, int]:
+def _reading(book: Book, locate: int) -> _Reading:
     return (
         _without_padding(book.top(locate)).tobytes(),
         _without_padding(book.levels(locate, "B")).tobytes(),
@@ -202,14 +205,17 @@ def _reading(book: Book, locate: int) -> tuple[bytes, bytes, bytes, bytes, int]:
     )
 
 
-def _told(reading: tuple[bytes, bytes, bytes, bytes, int]) -> str:
-    """A reading in words."""
+def _told(found: _Reading, expected: _Reading) -> tuple[str, str]:
+    """Two readings in words, each table around its first difference."""
     names, dtypes = ("top", "bids", "asks", "orders"), (TOP, LEVEL, LEVEL, ORDER)
-    parts = [
-        f"{name}\n{table(np.frombuffer(data, dtype))}"
-        for name, dtype, data in zip(names, dtypes, reading[:4], strict=True)
-    ]
-    return "\n".join([*parts, f"state {reading[4]}"])
+    texts: tuple[list[str], list[str]] = [], []
+    for name, dtype, *data in zip(names, dtypes, found[:4], expected[:4], strict=True):
+        tables = both(np.frombuffer(data[0], dtype), np.frombuffer(data[1], dtype))
+        for text, shown in zip(texts, tables, strict=True):
+            text.append(f"{name}\n{shown}")
+    for text, reading in zip(texts, (found, expected), strict=True):
+        text.append(f"state {reading[4]}")
+    return "\n".join(texts[0]), "\n".join(texts[1])
 
 
 def alike(found: Applied, expected: Applied) -> None:
@@ -220,7 +226,7 @@ def alike(found: Applied, expected: Applied) -> None:
         equal(name, getattr(found, name), getattr(expected, name))
     for locate, reading in expected.readings.items():
         if found.readings[locate] != reading:
-            raise DifferenceError(f"books of locate {locate}", _told(found.readings[locate]), _told(reading))
+            raise DifferenceError(f"books of locate {locate}", *_told(found.readings[locate], reading))
     equal("digest", found.digest, expected.digest)
 
 

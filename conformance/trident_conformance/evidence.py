@@ -21,20 +21,34 @@ WIDTH: Final = 120
 TEXT: Final = 4_000
 
 _given: dict[str, Any] = {}
+_example: list[str] = []
 
 
 class DifferenceError(AssertionError):
-    """An engine said something else than it should. `found` and `expected` are texts of one or more lines."""
+    """An engine said something else than it should. `found` and `expected` are texts of one or more lines,
+    `where` says in which part they differ."""
 
-    def __init__(self, what: str, found: str, expected: str) -> None:
+    def __init__(self, what: str, found: str, expected: str, where: str = "") -> None:
         short = f": {found} instead of {expected}"
-        super().__init__(what + (short if len(short) < 160 and "\n" not in short else ""))
+        where = f": {where}" if where else ""
+        super().__init__(what + (short if len(short) < 160 and "\n" not in short else where))
         self.what, self.found, self.expected = what, found, expected
 
 
 def forget() -> None:
     """A new case begins."""
     _given.clear()
+    _example.clear()
+
+
+def meet_again(example: str | None) -> None:
+    """Note the random example that failed, as --example takes it; None: none did."""
+    _example[:] = [] if example is None else [example]
+
+
+def example() -> str | None:
+    """The random example that failed."""
+    return _example[0] if _example else None
 
 
 def fed(engine: object, **inputs: Any) -> None:
@@ -91,6 +105,7 @@ def frames(data: bytes) -> str:
 def both(found: NDArray[Any], expected: NDArray[Any], mark: int = -1) -> tuple[str, str]:
     """Two arrays of records as tables of the same rows and columns; those that are zero in both left out."""
     used = [name for name in expected.dtype.names or () if found[name].any() or expected[name].any()]
+    mark = first_difference(found, expected) if mark < 0 else mark
     return table(found, mark, used), table(expected, mark, used)
 
 
@@ -99,7 +114,7 @@ def table(records: NDArray[Any], mark: int = -1, columns: Sequence[str] = ()) ->
     `columns`, else of those that are not zero throughout."""
     if not len(records):
         return "(no rows)"
-    first = max(0, min(mark - ROWS // 2, len(records) - ROWS)) if mark >= 0 else 0
+    first = _window(mark, len(records))
     part = records[first : first + ROWS]
     every = records.dtype.names or ()
     names = list(columns) or [name for name in every if part[name].any()] or list(every)
@@ -128,15 +143,76 @@ def _cell(dtype: np.dtype[Any], name: str, value: Any) -> str:
     return str(value) if dtype is not EVENT or name != "flags" else f"{int(value):#x}"
 
 
+def apart(found: Any, expected: Any) -> tuple[str, str, str]:
+    """Two values that differ, as texts, and in words where they do: short ones whole, of long ones what is
+    around the first difference, with its index."""
+    alike = type(found) is type(expected)
+    whole = repr(found), repr(expected)
+    if max(map(len, whole)) <= WIDTH:
+        return (*whole, "")
+    if alike and isinstance(found, (list, tuple)):
+        at = first_difference(found, expected)
+        sizes = f" of {len(found)}" if len(found) == len(expected) else f"; {len(found)} of {len(expected)}"
+        return _items(found, at), _items(expected, at), f"the first difference is item {at}{sizes}"
+    if alike and isinstance(found, Mapping):
+        differ = [key for key in {**expected, **found} if not _same_at(key, found, expected)]
+        texts = [shown({key: value[key] for key in differ if key in value}) for value in (found, expected)]
+        rest = len({**expected, **found}) - len(differ)
+        note = f"\n({rest} more are the same)" if rest else ""
+        return texts[0] + note, texts[1] + note, f"of {', '.join(map(repr, differ[:6]))}"
+    at = first_difference(*whole)
+    return _around(whole[0], at), _around(whole[1], at), f"the first difference is at character {at}"
+
+
+def _same_at(key: Any, found: Mapping[Any, Any], expected: Mapping[Any, Any]) -> bool:
+    return key in found and key in expected and bool(found[key] == expected[key])
+
+
+def first_difference(found: Any, expected: Any) -> int:
+    """The index of the first item that differs, or that one of the two has not; -1: they are equal."""
+    n = min(len(found), len(expected))
+    if isinstance(found, np.ndarray):
+        differ = np.flatnonzero(found[:n] != expected[:n]).tolist()
+    else:
+        differ = [at for at in range(n) if found[at] != expected[at]][:1]
+    return differ[0] if differ else n if len(found) != len(expected) else -1
+
+
+def _window(mark: int, n: int) -> int:
+    """The first of the ROWS rows of n that are shown around `mark`."""
+    return max(0, min(mark - ROWS // 2, n - ROWS)) if mark >= 0 else 0
+
+
+def _items(values: Sequence[Any], mark: int) -> str:
+    """The items around one, a line each, with their indices."""
+    first = _window(mark, len(values))
+    lines = [
+        f"{'>' if at == mark else ' '}{at}  {value!r}"
+        for at, value in enumerate(values[first : first + ROWS], first)
+    ]
+    rest = len(values) - first - ROWS
+    return "\n".join(lines + ([f"… {rest} items more"] if rest > 0 else [])) or "(none)"
+
+
+def _around(text: str, at: int) -> str:
+    """So much of a long line that what is at `at` is seen."""
+    first = max(0, min(at - WIDTH // 3, len(text) - WIDTH)) if at >= 0 else 0
+    part = text[first : first + WIDTH]
+    return f"{f'[{first}]…' if first else ''}{part}{'…' if first + WIDTH < len(text) else ''}"
+
+
 def side_by_side(found: str, expected: str) -> str:
-    """Two texts in columns, lines that differ marked."""
-    left, right = found.splitlines(), expected.splitlines()
-    wide = min(max([len("the engine"), *map(len, left)]), WIDTH)
+    """Two texts in columns, lines that differ marked; of long lines what is around their first difference,
+    with the index of the first character shown."""
+    pairs = list(zip_longest(found.splitlines(), expected.splitlines(), fillvalue=""))
+    differ = [one.split() != other.split() for one, other in pairs]
+    if not any(differ):  # columns of tables may be set apart by more blanks; nothing else may
+        differ = [one != other for one, other in pairs]
+    shorter = [tuple(_around(text, first_difference(*pair)) for text in pair) for pair in pairs]
+    wide = max([len("the engine"), *(len(one) for one, _ in shorter)])
     rows = [f"  {'the engine'.ljust(wide)}   what it should be"]
-    for a, b in zip_longest(left, right, fillvalue=""):
-        rows.append(
-            f"{' ' if a.split() == b.split() else '≠'} {a[:WIDTH].ljust(wide)}   {b[:WIDTH]}".rstrip()
-        )
+    for (one, other), differs in zip(shorter, differ, strict=True):
+        rows.append(f"{'≠' if differs else ' '} {one.ljust(wide)}   {other}".rstrip())
     return "\n".join(rows)
 
 

@@ -14,6 +14,7 @@ from rich.table import Table
 from trident_conformance import evidence
 from trident_conformance.engines import Engine, engines_of
 from trident_core.contracts import Capability, Kind
+from trident_core.engines import notes
 
 SUITES: Final = ("feed", "parser", "book", "store", "query", "sequence", "pipeline")
 #: The capability of tests that every engine of a kind must pass.
@@ -103,6 +104,8 @@ class Matrix:
     def __init__(self) -> None:
         self.cases: dict[str, Case] = {}
         self.declared: dict[tuple[str, str], list[str]] = {}
+        #: What is odd about engines that can be used, by kind and name.
+        self.notes: dict[tuple[str, str], list[str]] = {}
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
@@ -111,7 +114,9 @@ class Matrix:
             if engines and suite in SUITES:
                 self.cases[item.nodeid] = _case(item, engines, suite)
                 for engine in engines:
-                    self.declared[str(engine.kind), engine.name] = sorted(engine.spec.capabilities)
+                    key = str(engine.kind), engine.name
+                    self.declared[key] = sorted(engine.spec.capabilities)
+                    self.notes[key] = notes(engine.spec)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         case = self.cases.get(report.nodeid)
@@ -145,6 +150,7 @@ class Matrix:
                 "kind": kind,
                 "engine": name,
                 "declared": self.declared.get((kind, name), []),
+                "notes": self.notes.get((kind, name), []),
                 "suites": {suite: asdict(cell) for suite, cell in suites.items()},
                 "capabilities": {ability or "core": asdict(cell) for ability, cell in abilities.items()},
             }
@@ -184,13 +190,21 @@ def _case(item: pytest.Item, engines: Sequence[Engine], suite: str) -> Case:
     )
 
 
-def again(item: pytest.Item) -> str:
-    """The command that runs one case alone."""
+def again(item: pytest.Item, example: str | None = None) -> str:
+    """The command that runs one case alone, on the same examples, `example` first."""
+    option = item.config.getoption
+    words = ["trident", "conform"]
     engines = engines_of(item)
-    options = " ".join(f"--{engine.kind} {_option(engine)}" for engine in engines)
+    for engine in engines:
+        words += [f"--{engine.kind}", _option(engine)]
     if any(engine.kind is Kind.FEED for engine in engines):
-        options += "".join(f" --sample {shlex.quote(path)}" for path in item.config.getoption("sample"))
-    return f"trident conform {options} --case {shlex.quote(short(item.nodeid))} --tb=long"
+        words += [word for path in option("sample") for word in ("--sample", path)]
+    words += [f"--{name}" for name in ("pairs", "quick") if option(name)]
+    for name in ("examples", "seed"):
+        words += [] if option(name) is None else [f"--{name}", str(option(name))]
+    words += ["--case", short(item.nodeid)]
+    words += ["--example", example] if example else []
+    return shlex.join([*words, "--tb=long"])
 
 
 def _option(engine: Engine) -> str:

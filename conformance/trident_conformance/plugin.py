@@ -9,6 +9,7 @@ options, and parametrises tests that ask for `parser_engine`, `book_engine`, `st
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,19 +18,18 @@ import pytest
 from trident_conformance import evidence, known, sources
 from trident_conformance.engines import KINDS, LINE, Engine, engines_of, lines_of, select
 from trident_conformance.matrix import add_evidence, again, short
+from trident_conformance.promises import lacking
+from trident_conformance.proving import EXAMPLES, Prover
 from trident_core.contracts import CONTRACT_VERSIONS, Kind
-from trident_core.errors import TridentError
+from trident_core.errors import PluginError, TridentError
 
 pytest.register_assert_rewrite(
     *(f"trident_conformance.{name}" for name in ("drive", "damage", "stores", "sequences"))
 )
 
 _SELECTED: Final = pytest.StashKey[dict[Kind, list[Engine]]]()
-
-#: Examples that hypothesis makes for each property, and with --quick.
-EXAMPLES: Final = 60
-EXAMPLES_QUICK: Final = 12
-
+#: Engines that cannot be loaded, for which one case has failed: the others are skipped.
+_TOLD: Final = pytest.StashKey[set[Engine]]()
 
 _FIXTURES: Final = frozenset({*(f"{kind}_engine" for kind in KINDS), "line_engines"})
 
@@ -46,7 +46,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--examples",
         type=int,
         metavar="N",
-        help=f"random examples for each property, others in each run (default: the same {EXAMPLES})",
+        help=f"random examples for each property (default: as many as it is worth, {EXAMPLES} or more)",
+    )
+    group.addoption(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="other random examples, the same for the same N (default: the same in each run)",
+    )
+    group.addoption(
+        "--example",
+        metavar="EXAMPLE",
+        help="of the --case: this random example first, as its failure printed it",
     )
     group.addoption(
         "--case",
@@ -85,8 +96,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "since(version): a rule that this minor version brought")
     _contract(config)
     _samples(config)
+    if config.getoption("example") and not config.getoption("case"):
+        raise pytest.UsageError("--example is an example of a --case: give that, too")
     if any(config.getoption(str(kind)) for kind in KINDS):
-        _selected(config)  # a wrong name must be said before anything runs
+        for engines in _selected(config).values():  # a wrong name must be said before anything runs
+            for engine in engines:
+                if reason := _unloadable(engine):
+                    raise pytest.UsageError(f"the engine cannot be loaded: {reason}")
 
 
 def _selected(config: pytest.Config) -> dict[Kind, list[Engine]]:
@@ -101,6 +117,16 @@ def _selected(config: pytest.Config) -> dict[Kind, list[Engine]]:
         except TridentError as error:
             raise pytest.UsageError(str(error)) from None
     return config.stash[_SELECTED]
+
+
+@cache
+def _unloadable(engine: Engine) -> str:
+    """Why an engine cannot be loaded; empty when it can."""
+    try:
+        assert engine.factory is not None
+    except PluginError as error:
+        return str(error)
+    return ""
 
 
 def _contract(config: pytest.Config) -> tuple[int, int]:
@@ -172,7 +198,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if _has_no_engine(item) or _since(item) > version or (wanted and short(item.nodeid) not in wanted)
     ]
     if left_out:
-        config.hook.pytest_deselected(items=left_out)
+        # Not reported as deselected: that is what -k does, and nobody asked for cases of other kinds.
         gone = set(map(id, left_out))
         items[:] = [item for item in items if id(item) not in gone]
     if wanted and len(items) < len(set(wanted)):
@@ -202,7 +228,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.failed and engines_of(item) and call.excinfo:
-        add_evidence(report, call.excinfo.value, again(item))
+        add_evidence(report, call.excinfo.value, again(item, evidence.example()))
     return report
 
 
@@ -211,10 +237,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for engine in engines_of(item):
         if engine.missing:
             pytest.skip(f"{engine.label} requires {', '.join(engine.missing)}: {engine.spec.install_hint}")
+        if reason := _unloadable(engine):
+            told = item.config.stash.setdefault(_TOLD, set())
+            if engine in told:
+                pytest.skip(f"{engine.label} cannot be loaded: see its failure")
+            told.add(engine)
+            pytest.fail(f"the engine cannot be loaded: {reason}", pytrace=False)
     for marker in item.iter_markers("needs_capability"):
         for engine in engines_of(item):
             if not engine.declares(marker.args[0]):
                 pytest.skip(f"{engine.label} does not declare the capability {marker.args[0]}")
+            if words := lacking(engine, marker.args[0]):
+                pytest.fail(words, pytrace=False)
 
 
 @pytest.fixture(scope="session")
@@ -230,25 +264,7 @@ def quick(pytestconfig: pytest.Config) -> bool:
 
 
 @pytest.fixture(scope="session")
-def prove(pytestconfig: pytest.Config, quick: bool) -> Any:
-    """`prove(property, **strategies)`: hold a property against random examples; the same in every run,
-    unless --examples says how many."""
-    from hypothesis import HealthCheck, Phase, given, settings
-
-    # Shrinking a failure may take minutes: worth it for who wants to mend an engine, not for a quick look.
-    wanted = pytestconfig.getoption("examples")
-    phases = [Phase.explicit, Phase.generate] if quick else list(Phase)
-
-    def run(check: Any, *, examples: int | None = None, **strategies: Any) -> None:
-        count = wanted or min(examples or EXAMPLES, EXAMPLES_QUICK if quick else EXAMPLES)
-        chosen = settings(
-            max_examples=count,
-            deadline=None,
-            derandomize=wanted is None,
-            database=None,
-            phases=phases,
-            suppress_health_check=list(HealthCheck),
-        )
-        chosen(given(**strategies)(check))()
-
-    return run
+def prove(pytestconfig: pytest.Config, quick: bool) -> Prover:
+    """`prove(property, **strategies)`: hold a property against random examples."""
+    option = pytestconfig.getoption
+    return Prover(quick, option("examples"), option("seed"), option("example"))

@@ -66,6 +66,7 @@ def answer(engine: Any, match: str, batches: Sequence[Events], session: Session,
 
 def measured(engine: Any, match: str, events: Events, session: Session, **how: Any) -> list[Any]:
     """For each match what `rows` says of it, prices as texts; empty matches left out."""
+    given(match=match, **how, events=events)
     search = engine.search(match, session, **how)
     found = told(search, [search.feed(events), search.finish()])
     again = engine.search(match, session, **how)

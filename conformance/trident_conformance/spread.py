@@ -170,6 +170,7 @@ class Spread:
         self._cases = [_case(each) for each in answer["cases"]]
         self.matrix.cases = {case.id: case for case in self._cases}
         self.matrix.declared = {(kind, name): names for kind, name, names in answer["declared"]}
+        self.matrix.notes = {(kind, name): said for kind, name, said in answer["notes"]}
         groups: dict[_Group, list[int]] = {}
         for number, case in enumerate(self._cases):
             engines = " ".join(f"{kind}={name}" for kind, name in case.engines)

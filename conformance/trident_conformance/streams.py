@@ -29,33 +29,42 @@ def session() -> Session:
 
 
 def shrunk(check: Callable[[Events], None], events: Events, seconds: float = 20.0) -> None:
-    """`check(events)`; when it fails, the failure of the smallest part of the events that was found in time
-    (by halves, quarters …: the ddmin of Zeller and Hildebrandt, 2002)."""
+    """`check(events)`; when it fails, the failure of the smallest part of them that was found in time."""
     try:
         check(events)
-    except AssertionError:
-        check(_smallest(check, events, time.monotonic() + seconds))
+    except Exception as error:
+        check(smallest(check, events, seconds, type(error)))
         raise
 
 
-def _smallest(check: Callable[[Events], None], events: Events, end: float) -> Events:
+def smallest(
+    check: Callable[[Events], None], events: Events, seconds: float, failure: type[Exception]
+) -> Events:
+    """The smallest part of `events` found in `seconds` on which `check` still raises `failure`, by leaving
+    out halves, quarters … (the ddmin of Zeller and Hildebrandt, 2002); at the end no row is too many."""
+    end = time.monotonic() + seconds
+
     def fails(part: Events) -> bool:
         try:
             check(part.copy())
-        except AssertionError:
+        except failure:
             return True
+        except Exception:  # it fails in another way
+            return False
         return False
 
-    size = len(events) // 2
-    while size and time.monotonic() < end:
-        at = 0
+    size = max(len(events) // 2, 1)
+    while time.monotonic() < end:
+        at, before = 0, len(events)
         while at < len(events) and time.monotonic() < end:
             part = np.delete(events, slice(at, at + size))
             if len(part) and fails(part):
                 events = part
             else:
                 at += size
-        size //= 2
+        if size == 1 and len(events) == before:
+            break
+        size = max(size // 2, 1)
     return events
 
 

@@ -33,7 +33,8 @@ class Worker:
         items = [item for item in session.items if item.nodeid in self._matrix.cases]
         cases = [self._matrix.cases[item.nodeid] for item in items]
         declared = [[*engine, abilities] for engine, abilities in self._matrix.declared.items()]
-        self._say({"cases": [asdict(case) for case in cases], "declared": declared})
+        notes = [[*engine, said] for engine, said in self._matrix.notes.items()]
+        self._say({"cases": [asdict(case) for case in cases], "declared": declared, "notes": notes})
         for line in self._orders:
             numbers = [int(word) for word in line.split()]
             for number, after in zip(numbers, [*numbers[1:], -1], strict=True):

@@ -51,6 +51,10 @@ def test_the_package_is_selected_by_its_name(kind: str, tmp_path: Path) -> None:
     )
     (row,) = [row for row in json.loads(listed.stdout) if row["distribution"] == f"trident-{kind}-my-own"]
     assert (row["kind"], row["name"], row["status"]) == (kind, "my-own", "ok")
+    (note,) = row["notes"]
+    assert (
+        note == f'its summary is still "a {kind} that is yet to be filled in": write in plugin.py what it is'
+    )
     if kind in ("feed", "command"):
         tests = run(sys.executable, "-m", "pytest", "-q", folder=folder, PYTHONPATH=str(site))
         assert tests.returncode == 0, tests.stdout
@@ -123,6 +127,15 @@ def test_every_name_that_plugins_may_have_gives_a_package(kind: Kind, name: str)
 def test_a_name_of_the_projects_own_is_refused(kind: Kind, name: str) -> None:
     with pytest.raises(UsageError, match=f"Trident's own {kind} engine is called '{name}'"):
         scaffold.plan(kind, name)
+
+
+def test_what_the_suite_of_a_kind_needs_is_in_the_extra_test() -> None:
+    def extra(kind: Kind) -> list[str]:
+        project = tomllib.loads(scaffold.plan(kind, "mine").files["pyproject.toml"])["project"]
+        return list(project["optional-dependencies"]["test"])
+
+    assert extra(Kind.SEQUENCE) == ["trident-core[conformance,sql]"]
+    assert extra(Kind.BOOK) == ["trident-core[conformance]"]
 
 
 def test_what_is_there_is_left_alone(tmp_path: Path) -> None:

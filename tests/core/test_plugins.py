@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 import types
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
@@ -9,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from trident_core.contracts import CommandSpec, EngineSpec, Kind
+from trident_core.cli import plugins as plugins_command
+from trident_core.contracts import Capability, CommandSpec, EngineSpec, Kind
+from trident_core.contracts.engine import OWN_MODULES
+from trident_core.engines import ABILITIES, notes
 from trident_core.errors import PluginError, UsageError
 from trident_core.hookspecs import hookimpl
 from trident_core.plugins import Registry, registry
@@ -160,3 +164,40 @@ def test_commands_of_plugins_are_registered() -> None:
 
 def test_engines_of_a_kind_by_its_name() -> None:
     assert registry().engines("store") == registry().engines(Kind.STORE) != []
+
+
+def test_a_missing_module_of_trident_itself_is_not_the_plugins_fault() -> None:
+    mine = book("mine", factory="trident_core.no_such_module:Book", install_hint="pip install mine")
+    with pytest.raises(PluginError, match="its installation is not whole") as caught:
+        mine.load()
+    assert "pip install mine" not in caught.value.hint
+    with pytest.raises(PluginError, match="is the package that provides trident_book_gone complete"):
+        book("mine", factory="trident_book_gone:Book").load()
+    found = Registry()
+    found.add_entry_points([EntryPoint("x", "trident_core.no_such_module", "trident")])
+    assert "trident_core.no_such_module would be a module of Trident itself" in reasons(found)
+
+
+def test_own_modules_are_those_of_the_distribution() -> None:
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    packages = tomllib.loads(project.read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert {package.rpartition("/")[2] for package in packages} == set(OWN_MODULES)
+
+
+def test_unknown_capabilities_get_a_note_that_names_the_known_ones() -> None:
+    mine = EngineSpec(Kind.QUERY, "mine", "a:B", "mine", capabilities=frozenset({"sets", "span"}))
+    assert notes(mine) == [
+        "declares span, which no query capability is called: known are ends, first, sets, spans"
+    ]
+    assert notes(EngineSpec(Kind.QUERY, "mine", "a:B", "mine", capabilities=frozenset({"sets"}))) == []
+    assert {Capability(one) for known in ABILITIES.values() for one in known} == set(Capability)
+    for registered in registry().registered():
+        assert notes(registered.spec) == []
+
+
+def test_notes_are_listed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Registry()
+    found.add_plugin(plugin(lambda: [book("mine", capabilities=frozenset({"shraded"}))]), "mine")
+    monkeypatch.setattr(plugins_command, "registry", lambda: found)
+    plugins_command.plugins()
+    assert "note: book mine declares shraded, which no book capability is called" in capsys.readouterr().out

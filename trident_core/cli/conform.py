@@ -60,7 +60,21 @@ _Quick = Annotated[
 ]
 _Examples = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Random examples for each property, others in each run."),
+    typer.Option(
+        min=1, metavar="N", help="Random examples for each property; else as many as it is worth, 60 or more."
+    ),
+]
+_Seed = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="N", help="Other random examples; without it the same ones in each run."),
+]
+_Example = Annotated[
+    str | None,
+    typer.Option(metavar="EXAMPLE", help="Of the --case, this random example first, as failures print it."),
+]
+_Show = Annotated[
+    str | None,
+    typer.Option(metavar="N|all", help="Failures that are shown whole (default: 5); of others the id."),
 ]
 _Keyword = Annotated[
     str | None,
@@ -93,6 +107,9 @@ def conform(
     report: _Report = None,
     quick: _Quick = False,
     examples: _Examples = None,
+    seed: _Seed = None,
+    example: _Example = None,
+    show: _Show = None,
     keyword: _Keyword = None,
     case: _Case = None,
     tb: _Traceback = None,
@@ -107,7 +124,8 @@ def conform(
     options = {
         "--feed": feed, "--parser": parser, "--book": book, "--store": store, "--query": query,
         "--sequence": sequence, "--contract": contract, "--known-failures": known_failures,
-        "--report": report, "--examples": examples, "-k": keyword, "--tb": tb, "--jobs": jobs,
+        "--report": report, "--examples": examples, "--seed": seed, "--example": example, "--show": show,
+        "-k": keyword, "--tb": tb, "--jobs": jobs,
     }  # fmt: skip
     words = [word for name, value in options.items() if value is not None for word in _pair(name, value)]
     words += [f"--case={one}" for one in case or ()]

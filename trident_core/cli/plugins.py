@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from trident_core.cli import common
 from trident_core.cli.output import coloured, emit, table
 from trident_core.contracts import CommandSpec, EngineSpec, Kind
-from trident_core.engines import missing_modules
+from trident_core.engines import missing_modules, notes
 from trident_core.errors import PluginError
 from trident_core.plugins import ALLOWED_VARIABLE, OWN_DISTRIBUTION, Registry, registry
 
@@ -37,6 +37,7 @@ def _rows(found: Registry) -> list[dict[str, Any]]:
             "kind": str(r.spec.kind),
             "name": r.spec.name,
             **_state(r.spec),
+            "notes": notes(r.spec),
             "selected_by": chosen.get((r.spec.kind, r.spec.name), ""),
             "contract": ".".join(map(str, r.spec.contract)),
             "capabilities": sorted(r.spec.capabilities) if isinstance(r.spec, EngineSpec) else [],
@@ -54,6 +55,7 @@ def _rows(found: Registry) -> list[dict[str, Any]]:
             "status": "quarantined",
             "reason": q.reason,
             "hint": q.hint,
+            "notes": [],
             "selected_by": "",
             "contract": "",
             "capabilities": [],
@@ -71,6 +73,7 @@ def _rows(found: Registry) -> list[dict[str, Any]]:
             "status": "left out",
             "reason": f"not among those that {ALLOWED_VARIABLE} allows, or --no-plugins was given",
             "hint": "",
+            "notes": [],
             "selected_by": "",
             "contract": "",
             "capabilities": [],
@@ -108,6 +111,9 @@ def _render(out: Console, rows: list[dict[str, Any]]) -> None:
             about += f" [{row['distribution']} {row['version']}{contract}]"
         shown.add_row(row["kind"], row["name"], status, row["selected_by"], about)
     out.print(shown)
+    for row in rows:
+        for note in row["notes"]:
+            out.print(f"note: {row['kind']} {row['name']} {note}", soft_wrap=True)
     own = next((row for row in rows if row["distribution"] == OWN_DISTRIBUTION), None)
     if own:
         out.print(

@@ -75,8 +75,28 @@ class EngineSpec:
         except Exception as error:  # a stranger's module may raise anything
             raise PluginError(
                 f"{self.kind} engine {self.name!r} cannot be loaded from {self.factory}: {error!r}",
-                hint=self.install_hint or f"is the package that provides {module} complete?",
+                hint=not_whole(error)
+                or self.install_hint
+                or f"is the package that provides {module} complete?",
             ) from error
+
+
+#: The top-level modules of Trident's own distribution; packages of others may begin with `trident_`, too.
+OWN_MODULES: Final = frozenset({
+    "trident_core", "trident_feed", "trident_parser", "trident_book", "trident_store", "trident_query",
+    "trident_sim", "trident_agents", "trident_facts", "trident_exchange", "trident_conformance",
+})  # fmt: skip
+
+
+def not_whole(error: BaseException) -> str:
+    """A hint where a module of Trident itself is what an import did not find; else empty."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if missing is None or missing.partition(".")[0] not in OWN_MODULES:
+        return ""
+    return (
+        f"{missing} would be a module of Trident itself: its installation is not whole (reinstall "
+        "trident-core), or is of another version than the plugin was made for"
+    )
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from trident_conformance import drive, patterns
 from trident_conformance.engines import Engine
-from trident_core.contracts import Capability
+from trident_core.contracts import Capability, Explained
 from trident_core.errors import PatternError, UsageError
 
 #: Pattern, text, leftmost-first spans: what Perl, RE2 and Rust's regex say.
@@ -38,6 +39,11 @@ class TestLeftmostFirst:
         assert program.spans(text) == spans
         assert program.spans(text, 1) == spans[:1]
 
+    def test_has_spans(self, query_engine: Engine) -> None:
+        """QUERY-24: `first` is about spans, so SPANS is declared, too; without it they are the longest."""
+        drive.equal("declares spans", query_engine.declares(Capability.SPANS), True)
+        drive.equal("spans of a|ab", query_engine.make().compile("a|ab").spans(b"ab"), [(0, 2)])
+
     def test_as_python(self, query_engine: Engine, prove: Any) -> None:
         """QUERY-24: Python's re has the same preferences, where no loop may be empty."""
         texts = [bytes(t) for n in range(5) for t in itertools.product(b"abA", repeat=n)]
@@ -49,7 +55,7 @@ class TestLeftmostFirst:
                 found = theirs.search(text)
                 assert program.spans(text, 1) == ([found.span()] if found else []), text
 
-        prove(check, tree=patterns.trees(anchors=False).filter(_loops_read))
+        prove(check, examples=200, tree=patterns.trees(anchors=False).filter(_loops_read))
 
 
 def _loops_read(tree: Any) -> bool:
@@ -124,3 +130,30 @@ def test_refusals_have_reasons(query_engine: Engine, quick: bool) -> None:
             drive.equal("has a reason", bool(error.reason), True)
         else:
             assert found == wanted, pattern
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "shorter"),
+    [
+        ("^A{500}$", b"A" * 500, False),
+        ("^(?:A{25}){20}$", b"A" * 500, False),
+        ("^[AB]*A[AB]{7}$", b"B" * 40 + b"A" * 8, True),
+        ("^(?:A?){60}B{60}$", b"A" * 7 + b"B" * 60, True),
+        ("^(?:^{30}){30}A$", b"A", False),
+        ("|".join(f"^{chr(65 + n % 26)}{n}$" for n in range(150)), b"F83", False),
+    ],
+    ids=["long", "nested", "subsets", "optional", "assertions", "branches"],
+)
+def test_what_every_engine_takes(query_engine: Engine, pattern: str, text: bytes, shorter: bool) -> None:
+    """QUERY-29: 500 positions, 500 subsets, repeats of 900 multiplied; who hands over says so."""
+    column = np.array([text, text[:-1] + b"Z", text[1:]])
+    try:
+        program = query_engine.make().compile(pattern)
+        found = program.match(column).tolist()
+    except PatternError as error:
+        drive.equal(pattern, f"refused: {error}", "taken, if need be by ReferenceQuery")
+    else:
+        drive.equal(pattern, found, [True, False, shorter])
+    if isinstance(program, Explained):
+        told = json.loads(json.dumps(program.explain()))
+        drive.equal("explain() names the engine at work", bool(told.get("engine")), True)

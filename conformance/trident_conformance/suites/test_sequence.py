@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from trident_conformance import drive, questions, sequences, vectors
+from trident_conformance import drive, questions, sequences, streams, vectors
 from trident_conformance.engines import Engine, reference
 from trident_conformance.evidence import given
+from trident_conformance.proving import by_rows
 from trident_core.contracts import Capability, Kind
 from trident_core.dtypes import EVENT, Events
 from trident_core.errors import PatternError, TridentError, UsageError
@@ -72,7 +73,7 @@ class TestConditions:
             for event in events[expected]:
                 drive.equal(f"excluded by its bounds: {event}", _within(predicate.bounds, event), True)
 
-        prove(check, examples=40, text=questions.conditions(), events=questions.wild_events())
+        prove(check, examples=300, text=questions.conditions(), events=questions.wild_events())
 
     def test_arithmetic_that_does_not_fit(self, sequence_engine: Engine) -> None:
         """SEQUENCE-2: exact, or refused by UsageError."""
@@ -122,20 +123,24 @@ class TestMatches:
         law = reference(Kind.SEQUENCE).make()
 
         def check(pattern: str, seed: int, size: int, per: str, within: str | None, absent: str) -> None:
-            events = questions.flow(np.random.default_rng(seed), 40)
             how = {"define": questions.defined(pattern), "per": per, "within": within}
-            expected = sequences.answer(law, pattern + absent, [events], session, **how)
-            engine = sequence_engine.make()
-            found = sequences.answer(engine, pattern + absent, drive.batches(events, [size]), session, **how)
-            drive.equal("matches", found, expected)
-            counting = engine.search(pattern + absent, session, count_only=True, **how)
-            for batch in drive.batches(events, [size]):
-                counting.feed(batch)
-            counting.finish()
-            drive.equal("counted", counting.total, len(expected))
+            match = pattern + absent
+
+            def rows(events: Events) -> None:
+                expected = sequences.answer(law, match, [events], session, **how)
+                engine, batches = sequence_engine.make(), drive.batches(events, [size])
+                drive.equal("matches", sequences.answer(engine, match, batches, session, **how), expected)
+                counting = engine.search(match, session, count_only=True, **how)
+                for batch in batches:
+                    counting.feed(batch)
+                counting.finish()
+                drive.equal("counted", counting.total, len(expected))
+
+            by_rows(rows, questions.flow(np.random.default_rng(seed), 40))
 
         prove(
             check,
+            examples=400,
             pattern=questions.row_patterns(),
             seed=st.integers(0, 10_000),
             size=st.integers(1, 45),
@@ -150,10 +155,14 @@ class TestMatches:
         session, engine, total = questions.session(), sequence_engine.make(), 0
         for seed, (match, how) in enumerate(QUESTIONS):
             events = questions.flow(np.random.default_rng(seed), 150)
-            expected = sequences.answer(engine, match, [events], session, **how)
-            found = sequences.answer(engine, match, drive.batches(events, [size]), session, **how)
-            drive.equal(match, found, expected)
-            total += len(found)
+            total += len(sequences.answer(engine, match, [events], session, **how))
+
+            def rows(events: Events, match: str = match, how: dict[str, Any] = how) -> None:
+                expected = sequences.answer(engine, match, [events], session, **how)
+                found = sequences.answer(engine, match, drive.batches(events, [size]), session, **how)
+                drive.equal(match, found, expected)
+
+            streams.shrunk(rows, events)
         assert total > 50
 
     def test_labels_as_the_reference(self, sequence_engine: Engine, prove: Any) -> None:
@@ -163,16 +172,19 @@ class TestMatches:
         measures = ["n = count(*)", "low = min(price)", "taken = sum(E.shares)", "last(ts) - first(ts)"]
 
         def check(pattern: str, seed: int, per: str, all_rows: bool) -> None:
-            events = questions.flow(np.random.default_rng(seed), 30)
             how = {"define": questions.defined(pattern), "per": per, "all_rows": all_rows}
             how["measures"] = measures if "E" in pattern else measures[:2]
-            expected = sequences.measured(law, pattern, events, session, **how)
-            found = sequences.measured(sequence_engine.make(), pattern, events, session, **how)
-            drive.equal("rows", found, expected)
+
+            def rows(events: Events) -> None:
+                expected = sequences.measured(law, pattern, events, session, **how)
+                found = sequences.measured(sequence_engine.make(), pattern, events, session, **how)
+                drive.equal("rows", found, expected)
+
+            by_rows(rows, questions.flow(np.random.default_rng(seed), 30))
 
         per = st.sampled_from(["order", "symbol"])
         seed, every = st.integers(0, 10_000), st.booleans()
-        prove(check, examples=20, pattern=questions.row_patterns(), seed=seed, per=per, all_rows=every)
+        prove(check, examples=200, pattern=questions.row_patterns(), seed=seed, per=per, all_rows=every)
 
     def test_wild_events(self, sequence_engine: Engine, prove: Any) -> None:
         """SEQUENCE-20: references that repeat, replaces by themselves and by 0, orders that nobody added."""
@@ -185,13 +197,18 @@ class TestMatches:
             events["type"] = rng.choice(list(b"AFECXDUP"), 60)
             events["ref"], events["ref2"] = rng.integers(0, 6, 60), rng.integers(0, 6, 60)
             events["qty"] = rng.choice(np.array([0, 1, 100], np.uint64), 60)
-            expected = sequences.answer(law, pattern, [events], Session())
-            batches = drive.batches(events, [size])
-            found = sequences.answer(sequence_engine.make(), pattern, batches, Session())
-            drive.equal("matches", found, expected)
+
+            def rows(events: Events) -> None:
+                expected = sequences.answer(law, pattern, [events], Session())
+                batches = drive.batches(events, [size])
+                found = sequences.answer(sequence_engine.make(), pattern, batches, Session())
+                drive.equal("matches", found, expected)
+
+            by_rows(rows, events)
 
         patterns = ["A .*? D", "^ . .+ $", "(A|U) E*", ". (U|D)", "^ .{2,3}? $"]
-        prove(check, pattern=st.sampled_from(patterns), seed=st.integers(0, 10_000), size=st.integers(1, 60))
+        seeds, sizes = st.integers(0, 10_000), st.integers(1, 60)
+        prove(check, examples=400, pattern=st.sampled_from(patterns), seed=seeds, size=sizes)
 
     def test_wrong_questions(self, sequence_engine: Engine) -> None:
         """SEQUENCE-5: options that do not exist, variables that the pattern has not."""
