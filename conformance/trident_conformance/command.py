@@ -150,7 +150,7 @@ def _print(matrix: Matrix, report: str | None, seconds: float, processes: int, s
         _print_failure(out, case)
     more = failed[shown:]
     if more:
-        out.print(f"\nnot shown: {_failures(len(more))} more")
+        out.print(f"\n{_failures(len(more))} more:")
         for case in more:
             out.print(f"  {case.id}", markup=False, soft_wrap=True)
     if not matrix.cases:
@@ -160,7 +160,7 @@ def _print(matrix: Matrix, report: str | None, seconds: float, processes: int, s
     _print_skips(out, matrix)
     for (kind, name), said in matrix.notes.items():
         for note in said:
-            out.print(f"note: {kind} {name} {note}", markup=False, soft_wrap=True)
+            out.print(f"note: {kind} {name}: {note}", markup=False, soft_wrap=True)
     ended = sum(bool(case.outcome) for case in matrix.cases.values())
     verdict = f"[red]{len(failed)} failed[/]" if failed else "[green]none failed[/]"
     shared = f" in {processes} processes" if processes > 1 else ""

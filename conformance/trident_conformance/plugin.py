@@ -28,8 +28,8 @@ pytest.register_assert_rewrite(
 )
 
 _SELECTED: Final = pytest.StashKey[dict[Kind, list[Engine]]]()
-#: Engines that cannot be loaded, for which one case has failed: the others are skipped.
-_TOLD: Final = pytest.StashKey[set[Engine]]()
+#: What is wrong with all cases of an engine or a capability, and has been said by one that failed.
+_TOLD: Final = pytest.StashKey[set[str]]()
 
 _FIXTURES: Final = frozenset({*(f"{kind}_engine" for kind in KINDS), "line_engines"})
 
@@ -238,17 +238,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if engine.missing:
             pytest.skip(f"{engine.label} requires {', '.join(engine.missing)}: {engine.spec.install_hint}")
         if reason := _unloadable(engine):
-            told = item.config.stash.setdefault(_TOLD, set())
-            if engine in told:
-                pytest.skip(f"{engine.label} cannot be loaded: see its failure")
-            told.add(engine)
-            pytest.fail(f"the engine cannot be loaded: {reason}", pytrace=False)
+            _fail_once(item, f"{engine.label} cannot be loaded", f"the engine cannot be loaded: {reason}")
     for marker in item.iter_markers("needs_capability"):
         for engine in engines_of(item):
             if not engine.declares(marker.args[0]):
                 pytest.skip(f"{engine.label} does not declare the capability {marker.args[0]}")
             if words := lacking(engine, marker.args[0]):
-                pytest.fail(words, pytrace=False)
+                _fail_once(item, f"{engine.label} {words}", words)
+
+
+def _fail_once(item: pytest.Item, what: str, reason: str) -> None:
+    """Fail the first case that this concerns; skip the others."""
+    told = item.config.stash.setdefault(_TOLD, set())
+    if what in told:
+        pytest.skip(f"{what}: see its failure")
+    told.add(what)
+    pytest.fail(reason, pytrace=False)
 
 
 @pytest.fixture(scope="session")

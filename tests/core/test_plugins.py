@@ -200,4 +200,4 @@ def test_notes_are_listed(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     found.add_plugin(plugin(lambda: [book("mine", capabilities=frozenset({"shraded"}))]), "mine")
     monkeypatch.setattr(plugins_command, "registry", lambda: found)
     plugins_command.plugins()
-    assert "note: book mine declares shraded, which no book capability is called" in capsys.readouterr().out
+    assert "note: book mine: declares shraded, which no book capability is called" in capsys.readouterr().out

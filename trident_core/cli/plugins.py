@@ -113,7 +113,7 @@ def _render(out: Console, rows: list[dict[str, Any]]) -> None:
     out.print(shown)
     for row in rows:
         for note in row["notes"]:
-            out.print(f"note: {row['kind']} {row['name']} {note}", soft_wrap=True)
+            out.print(f"note: {row['kind']} {row['name']}: {note}", soft_wrap=True)
     own = next((row for row in rows if row["distribution"] == OWN_DISTRIBUTION), None)
     if own:
         out.print(
