@@ -63,6 +63,11 @@ def render(matrix: Matrix, *, command: str, seconds: float) -> str:
             *(part for kind in SUITES for part in _kind(matrix, kind)),
             "<p><small>Each cell: how its cases ended, and their time. Core is what every engine of the kind "
             "must pass.</small></p>",
+            *(
+                f"<p>Note: {escape(kind)} <b>{escape(name)}</b>: {escape(note)}</p>"
+                for (kind, name), notes in matrix.notes.items()
+                for note in notes
+            ),
             "<h2>Failures</h2>" if failed else "",
             *(_failure(case) for case in failed),
             "<h2>Known failures</h2>" if _with(matrix, "known") else "",

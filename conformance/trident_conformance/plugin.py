@@ -46,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--examples",
         type=int,
         metavar="N",
-        help=f"random examples for each property (default: as many as it is worth, {EXAMPLES} or more)",
+        help=f"random examples for each property (default: as many as it says, else {EXAMPLES})",
     )
     group.addoption(
         "--seed",

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from trident_conformance import command, evidence, plugin, promises
+from trident_conformance import command, evidence, page, plugin, promises
 from trident_conformance.engines import Engine
 from trident_conformance.matrix import Case, Matrix
 from trident_conformance.proving import Prover, by_rows
@@ -196,6 +196,7 @@ def test_show_says_how_many_failures_are_whole(capsys: pytest.CaptureFixture[str
         left = f"{9 - shown} failures not shown above: --show all"
         assert (left in out) == (shown < 9)
         assert "note: book mine: is odd" in out
+    assert "<b>mine</b>: is odd" in page.render(matrix, command="c", seconds=1.0)
     assert command._shown("some") is None
     assert command.run(["--show", "-1"]) == pytest.ExitCode.USAGE_ERROR
     assert "--show -1: a number, or all" in capsys.readouterr().err
