@@ -34,7 +34,7 @@ from trident_query.where.program import Machine
 
 #: In letters: this is the first event of its partition.
 FIRST_BIT: Final = np.uint32(1 << 31)
-_STATE_VERSION: Final = 2
+_STATE_VERSION: Final = 3
 
 
 class EventSequence:
@@ -145,7 +145,7 @@ class EventSequence:
     def value(self, key: int) -> int | str:
         """A key as people know it: reference, symbol, MPID or "all"."""
         if self.per == "order":
-            return key
+            return key % (1 << 64)
         if self.per == "symbol":
             return self.session.directory.symbol(key) or key
         return self.keys.value(key)

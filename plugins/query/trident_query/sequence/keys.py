@@ -46,6 +46,18 @@ def _remove(refs: Any, slots: Any, at: Any) -> None:
 
 
 @njit_inlined
+def _mpid(word: Any) -> Any:
+    """The MPID in the first four bytes of a word, its padding (spaces and NULs at the end) cut."""
+    bits = np.uint64(32)
+    while bits > 0:
+        last = (word >> (bits - np.uint64(8))) & np.uint64(0xFF)
+        if last != 0 and last != 32:
+            break
+        bits -= np.uint64(8)
+    return word & ((np.uint64(1) << bits) - np.uint64(1))
+
+
+@njit_inlined
 def _firm_place(firms: Any, text: Any) -> Any:
     """Where an MPID is, or the free place where it belongs. firms u64[2**k + 1, 2]: text, number from 1 (0 is
     free); the last row has their count.
@@ -104,8 +116,7 @@ def assign(
         if kind == 65 or kind == 70:
             left[slot] = quantity
             if kind == 70 and firms.shape[0] > 1:
-                text = words[i, 7] & np.uint64(0xFFFFFFFF)
-                firm[slot] = _firm(firms, text)
+                firm[slot] = _firm(firms, _mpid(words[i, 7]))
                 if firm[slot] == 0:
                     state[0] = i
                     return 2

@@ -110,8 +110,11 @@ class Scope:
         return [row for row in seen if self.labels[row - self.start] in names]
 
     def _last(self, variable: str | None) -> int | None:
-        mapped = self._mapped(variable)
-        return mapped[-1] if mapped else None
+        seen = self._seen(False)
+        if variable is None:
+            return seen[-1] if seen else None
+        names = self.subsets.get(variable, (variable,))
+        return next((row for row in reversed(seen) if self.labels[row - self.start] in names), None)
 
     def _of(self, row: int | None, column: str) -> Any:
         if row is None or not 0 <= row < len(self.rows):
@@ -148,6 +151,8 @@ class Scope:
         offset = self._offset(call, 1)
         if isinstance(argument, Call) and argument.name in NAVIGATION:
             row = self._resolve(argument)
+        elif self.pinned is not None:
+            row = self.pinned
         else:
             row = self._last(variable_of(argument))
         if row is None:

@@ -118,9 +118,9 @@ class SlowSequence:
         return made
 
     def _shown(self, key: Any, events: list[Any]) -> int:
-        """The key of MATCHED: of an order the reference it began with, of a firm its number."""
+        """The key of MATCHED: of an order the reference it began with (as an i64), of a firm its number."""
         if self.per == "order":
-            return int(events[0]["ref"])
+            return int(events[0]["ref"].astype(np.int64))
         if self.per == "mpid":
             number = next((n for n, name in self.names.items() if name == key), len(self.names))
             self.names[number] = key
@@ -129,7 +129,7 @@ class SlowSequence:
 
     def value(self, key: int) -> int | str:
         if self.per == "order":
-            return key
+            return key % (1 << 64)
         if self.per == "symbol":
             return self.session.directory.symbol(key) or key
         return self.names.get(key, "all")

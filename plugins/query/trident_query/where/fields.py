@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from trident_core.errors import PatternError
 from trident_core.event_types import ATTRIBUTED, PRICED, SHARED
+from trident_query.parse import parse
 from trident_query.where.tree import (
     Between,
     Binary,
@@ -125,6 +126,7 @@ class Checker:
                 raise self.error(
                     node, f"a pattern runs on texts, not on a {kind}", "symbol, mpid, aux, type or side"
                 )
+            parse(node.pattern)  # refuses what the dialect refuses, at its place in the pattern
             return Kind.TRUTH
         if isinstance(node, IsNull):
             self.kind(node.item)
@@ -147,7 +149,10 @@ class Checker:
         if node.name == "prev" and self.prev:
             if len(node.arguments) != 1 or node.star or node.frame:
                 raise self.error(node, "prev takes one value of the row before", "prev(price)")
-            return self.kind(node.arguments[0])
+            kind = self.kind(node.arguments[0])
+            if kind is Kind.TRUTH:
+                raise self.error(node, "prev takes a value, not a condition", "prev(price) > 1")
+            return kind
         hint = "prev(…) stands in --define" if node.name == "prev" else "prev is the only one, in --define"
         raise self.error(node, f"no function {node.name!r} here", hint)
 
