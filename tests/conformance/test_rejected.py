@@ -64,6 +64,7 @@ WRONG: dict[str, dict[str, str]] = {
         "EndsBeforeALastNewline": "vector=end-is-never-before-a-last-lf",
         "HeedsNoCase": "vector=case-folding]",
         "MatchesFromTheStart": "vector=literal-anywhere",
+        "RefusesWhatIsLong": "test_what_every_engine_takes",
     },
     "sequence": {
         "TakesUnknownForFalse": "vector=null-price",
@@ -74,6 +75,8 @@ WRONG: dict[str, dict[str, str]] = {
         "LeavesOutEmptyMatches": "vector=empty-matches",
         "LooksAtTheClockAfterwards": "vector=within-shortens",
         "WaitsForNobody": "vector=absence]",
+        "WaitsWithEmptyMatches": "vector=absence-is-not-asked-of-empty-matches",
+        "RefusesWithoutAWord": "test_what_is_not_linear",
         "KeepsOrdersThatAreFilled": "vector=an-order-ends-when-its-shares-are-gone",
         "LosesReplacedOrders": "vector=an-order-goes-on-under-its-new-reference",
         "ForgetsBetweenBatches": "test_any_split",

@@ -74,7 +74,8 @@ class Query(Protocol):
 
     def compile(self, pattern: str, *, flags: str = "", full: bool = False, raw: bool = False) -> Program:
         """Compile. `flags` are letters of "ismx"; `full`: the whole value must match, as between ^ and $.
-        With capability FIRST there is one more, `first`: spans are leftmost-first, not leftmost-longest.
+        With capability FIRST, which SPANS belongs to, there is one more, `first`: spans are leftmost-first,
+        not leftmost-longest.
 
         Raises PatternError with the byte offset for anything outside the dialect, and for a pattern that is
         too large for the engine; it never gives a program that another engine runs in silence.

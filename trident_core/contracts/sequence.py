@@ -16,19 +16,25 @@ if TYPE_CHECKING:  # listing plugins must not wait for numpy
 
 
 class ScanBounds(Protocol):
-    """What a scan can skip by, without losing an event that a predicate is true for."""
+    """What a scan can skip by, without losing an event that a predicate is true for. `seq` and `ts` are
+    closed ranges; (0, 2**64 - 1) bounds nothing. Wider bounds than there could be are right, if slower.
+    """
 
     seq: tuple[int, int]
     ts: tuple[int, int]
 
     @property
     def impossible(self) -> bool:
-        """No event can satisfy the predicate."""
+        """No event can satisfy the predicate. False where it is not known."""
         ...
 
-    def scan_types(self) -> bytes | None: ...
+    def scan_types(self) -> bytes | None:
+        """The types that may satisfy it, a byte each, as `Snapshot.scan` takes them. None: any type may."""
+        ...
 
-    def scan_locates(self) -> NDArray[np.uint32] | None: ...
+    def scan_locates(self) -> NDArray[np.uint32] | None:
+        """u32[n]: the locates that may satisfy it, ascending, as for `Snapshot.scan`. None: any may."""
+        ...
 
 
 class Predicate(Protocol):
@@ -46,17 +52,20 @@ class Predicate(Protocol):
 
 
 class SequenceSearch(Protocol):
-    """A search for sequences in events that come in batches; any split gives the same matches."""
+    """A search for sequences in events that come in batches; any split gives the same matches. `last_seq`: of
+    the last event that was fed, 0 before; `total`: how many matches were given.
+    """
 
     last_seq: int
     total: int
 
     def feed(self, events: Events) -> Matched:
-        """MATCHED[m]: the matches that are final with these events. Raises a TridentError at a cap."""
+        """MATCHED[m]: the matches that are final with these events, in any order. Raises a TridentError at a
+        cap."""
         ...
 
     def finish(self) -> Matched:
-        """MATCHED[m]: the stream ends, and every partition with it."""
+        """MATCHED[m]: the stream ends, and every partition with it; in any order, not by partition."""
         ...
 
     def partition(self, events: Events) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
@@ -65,11 +74,14 @@ class SequenceSearch(Protocol):
         ...
 
     def value(self, key: int) -> int | str:
-        """What `MATCHED.key` stands for: an order's first reference, a symbol, an MPID, or "all"."""
+        """What `MATCHED.key`, any i64 of the engine's own, stands for: an order's first reference, a symbol
+        (or the locate without one), an MPID, or "all". Asked at any time, also after `finish`."""
         ...
 
     def rows(self, events: Events, letters: NDArray[np.uint32]) -> list[dict[str, Any]]:
-        """The measures (or all rows) of one match, given its events and their letters."""
+        """The measures of one match, given its events and their letters: one dictionary, `labels` (the
+        variables of its rows, joined by blanks) and the measures by name; with all rows one for each row that
+        is not hidden: `seq`, `labels` (its variable), and the measures."""
         ...
 
     def save(self, path: Path) -> None: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from trident_query.limits import LimitError
 from trident_query.reference import ReferenceProgram, ReferenceQuery
 
 
@@ -71,4 +72,15 @@ class MatchesFromTheStart(ReferenceQuery):
     def compile(self, pattern: str, **options: Any) -> ReferenceProgram:
         program = super().compile(rf"\A(?:{pattern})", **options)
         program.pattern = pattern
+        return program
+
+
+class RefusesWhatIsLong(ReferenceQuery):
+    """Takes 256 positions, fewer than every engine must, and hands nothing over."""
+
+    def compile(self, pattern: str, **options: Any) -> ReferenceProgram:
+        program = super().compile(pattern, **options)
+        positions = len(program.question.glushkov)
+        if positions > 256:
+            raise LimitError("positions", positions, 256, pattern=pattern)
         return program

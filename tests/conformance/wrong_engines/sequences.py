@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trident_core.dtypes import MATCHED, Events, Matched
+from trident_core.errors import UsageError
 from trident_core.session import Session
 from trident_query.sequence.engines import NumbaSequences, ReferenceSequences
 from trident_query.sequence.events import EventSequence
@@ -169,6 +170,26 @@ class WaitsForNobody(ReferenceSequences):
             super().search(match, session, **options)  # what is wrong is still refused
             match = match[: absent.start()] + " not " + absent[1] + " within 0ns"
         return super().search(match, session, **options)
+
+
+class WaitsWithEmptyMatches(ReferenceSequences):
+    """`not X within T` leaves out empty matches, too."""
+
+    def search(self, match: str, session: Session, **options: Any) -> SlowSequence:
+        made = super().search(match, session, **options)
+        filtered = _Filtered(made.question, made.session, made.per)
+        filtered.kept = lambda found: (found["rows"] == 1) | (made.question.absence is None)
+        return filtered
+
+
+class RefusesWithoutAWord(ReferenceSequences):
+    """Does not say that it is the skip that it does not take."""
+
+    def search(self, match: str, session: Session, **options: Any) -> SlowSequence:
+        made = super().search(match, session, **options)
+        if options.get("skip", "past") != "past":
+            raise UsageError("this cannot be answered")
+        return made
 
 
 # --- partitions ---------------------------------------------------------------------------------------------
