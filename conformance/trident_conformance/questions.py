@@ -15,9 +15,11 @@ from trident_core.session import Instrument, Session
 _NUMBERS: Final = (
     "qty", "shares", "seq", "ref", "ref2", "locate", "flags", "0", "1", "7.5", "-3", "299",
     "18446744073709551615", "99999999999999999999", "ref2 - 1", "qty * 3", "-flags", "locate % 3", "7 - 2",
+    "qty % flags", "-qty % 7", "5 % -flags",
 )  # fmt: skip
 _PRICES: Final = (
     "price", "100.25", "0", "-0.0001", "0.00001", "3.99999999", "price + 1", "price * 2", "-price",
+    "price % 0.3", "-price % 0.7",
 )  # fmt: skip
 _TIMES: Final = ("ts", "00:00", "ts - 1us", "300", "299ns", "09:30")
 _WORDS: Final = {
@@ -88,8 +90,9 @@ def wild_events(draw: st.DrawFn) -> Events:
 #: Variables that rows may satisfy together; `up` is about the row before.
 DEFINE: Final = (
     "big: qty >= 100", "small: qty < 200", "up: price > prev(price)", "soon: ts - prev(ts) <= 1ms",
+    "again: type = prev(type)", "turn: prev(price - prev(price)) > 0", "as_before: PREV(prev(qty)) = Qty",
 )  # fmt: skip
-_NAMES: Final = ("A", "E", "D", ".", "big", "small", "up", "soon", "A", "U")
+_NAMES: Final = ("A", "E", "D", ".", "big", "small", "up", "soon", "A", "U", "again", "turn", "as_before")
 _SUFFIXES: Final = ("*", "+", "?", "{2}", "{1,2}", "{,2}", "{2,}", "*?", "+?", "??", "{1,2}?")
 
 

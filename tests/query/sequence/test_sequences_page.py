@@ -15,6 +15,7 @@ from trident_core.errors import PatternError
 from trident_core.event_types import ATTRIBUTED, PRICED, SHARED
 from trident_core.session import Session
 from trident_query.sequence.engines import ReferenceSequences
+from trident_query.sequence.native import TYPE_LETTERS
 from trident_query.sequence.question import STEPS_MAX, SequenceError
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "sequences.md").read_text(encoding="utf-8")
@@ -63,6 +64,17 @@ def test_which_types_have_what() -> None:
     for name, letters in types.items():
         shown = re.sub(r"\([^)]*\)", "", re.split(r"\.|;", told[name])[0])
         assert sorted(re.findall(r"\b[A-Z]\b", shown)) == sorted(letters.decode()), name
+
+
+def test_the_letters_of_types() -> None:
+    found = re.search(r"a row of type A; of `(\w+)`", PAGE)
+    assert found
+    assert set(found[1]) == TYPE_LETTERS
+    events = np.zeros(2, EVENT)
+    events["seq"], events["type"] = [1, 2], list(b"AD")
+    search = ReferenceSequences().search("A", Session(), define=["A: type = 'A'", "A: type = 'D'"], per="all")
+    search.feed(events)
+    assert search.finish()["first"].tolist() == [2]
 
 
 def test_the_reference_stops_at_its_cap() -> None:
