@@ -65,6 +65,12 @@ def given(**inputs: Any) -> None:
     _given.update(inputs)
 
 
+def asked(**inputs: Any) -> None:
+    """Note what an engine is about to be asked, which nothing that was noted before belongs to."""
+    _given.clear()
+    given(**inputs)
+
+
 def inputs() -> str:
     """What was given, in lines; empty when nothing was noted."""
     told = {name: value for name, value in _given.items() if name != "engine"}

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from trident_conformance import drive, vectors
-from trident_conformance.evidence import given
+from trident_conformance.evidence import asked, given
 from trident_core.dtypes import EVENT, MATCHED, Events, Matched
 from trident_core.errors import PatternError
 from trident_core.session import Session
@@ -55,7 +55,7 @@ def told(search: Any, found: Sequence[Matched]) -> list[Found]:
 
 def answer(engine: Any, match: str, batches: Sequence[Events], session: Session, **how: Any) -> list[Found]:
     """All matches of a pattern in events that come in batches."""
-    given(match=match, **how, events=list(batches))
+    asked(match=match, **how, events=list(batches))
     search = engine.search(match, session, **how)
     found = [search.feed(batch) for batch in batches]
     found.append(search.finish())
@@ -66,7 +66,7 @@ def answer(engine: Any, match: str, batches: Sequence[Events], session: Session,
 
 def measured(engine: Any, match: str, events: Events, session: Session, **how: Any) -> list[Any]:
     """For each match what `rows` says of it, prices as texts; empty matches left out."""
-    given(match=match, **how, events=events)
+    asked(match=match, **how, events=events)
     search = engine.search(match, session, **how)
     found = told(search, [search.feed(events), search.finish()])
     again = engine.search(match, session, **how)

@@ -181,6 +181,12 @@ def test_rows_that_are_missing_are_in_sight() -> None:
     assert ">150" in expected
 
 
+def test_what_is_asked_next_does_not_show_options_of_what_was_asked_before() -> None:
+    evidence.asked(match="A", within="1s")
+    evidence.asked(match="B", per="all")
+    assert evidence.inputs() == "match:\n  'B'\nper:\n  'all'"
+
+
 def test_show_says_how_many_failures_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
     matrix = Matrix()
     for n in range(9):
