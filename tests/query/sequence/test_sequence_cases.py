@@ -64,6 +64,23 @@ def test_spans_of_a_table_count_what_its_rows_count() -> None:
     assert len(table_spans(question, table)) == len(table_rows(question, table))
 
 
+@pytest.mark.parametrize("engine", [answer_rows, answer], ids=["automata", "reference"])
+@pytest.mark.parametrize(
+    ("condition", "matched"),
+    [
+        ("prev(next(v)) > 0", [2, 3, 4]),  # there is no row before the first to look on from
+        ("next(prev(v)) > 0", [1, 2, 3]),
+        ("prev(prev(v)) > 0", [3, 4]),
+        ("prev(v - prev(v)) = 4", [3]),  # the whole as it was at the row before
+        ("prev(v + next(v)) = 8", [3]),
+    ],
+)
+def test_navigation_in_navigation(engine: Callable[..., object], condition: str, matched: list[int]) -> None:
+    statement = parse_sql(f"""SELECT id FROM (VALUES (1, 1), (2, 5), (3, 3), (4, 9)) t(id, v) MATCH_RECOGNIZE
+        (ORDER BY id ALL ROWS PER MATCH PATTERN (X) DEFINE X AS {condition})""")
+    assert project(statement, engine(statement.question, statement.source)) == [[n] for n in matched]  # type: ignore[arg-type]
+
+
 def test_nulls_are_unknown_and_sort_last() -> None:
     sql = """SELECT id, label FROM (VALUES (1, 5), (2, null), (3, 7)) t(id, v) MATCH_RECOGNIZE (ORDER BY v
         MEASURES classifier() AS label ALL ROWS PER MATCH PATTERN ((HIGH | LOW | X)+)

@@ -148,17 +148,26 @@ class Scope:
             mapped = self._mapped(variable_of(argument), first or call.frame == "final")
             places = mapped if first else mapped[::-1]
             return places[offset] if offset < len(places) else None
-        offset = self._offset(call, 1)
+        steps: list[int] = []
+        while isinstance(argument := call.arguments[0], Call) and argument.name in ("prev", "next"):
+            steps.append(self._step(call))
+            call = argument
+        steps.append(self._step(call))
         if isinstance(argument, Call) and argument.name in NAVIGATION:
             row = self._resolve(argument)
         elif self.pinned is not None:
             row = self.pinned
         else:
             row = self._last(variable_of(argument))
-        if row is None:
-            return None
-        row += offset if call.name == "next" else -offset
-        return row if 0 <= row < len(self.rows) else None
+        for step in steps:  # the outer one first: the inner one looks from the row that it leads to
+            row = None if row is None else row + step
+            if row is None or not 0 <= row < len(self.rows):
+                return None
+        return row
+
+    def _step(self, call: Call) -> int:
+        offset = self._offset(call, 1)
+        return offset if call.name == "next" else -offset
 
     def _offset(self, call: Call, default: int) -> int:
         if len(call.arguments) < 2:
