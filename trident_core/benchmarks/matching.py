@@ -219,13 +219,14 @@ def _beside(make: Callable[[], Matcher], result: Matching) -> None:
     ours = statistics.median(run.seconds() for _ in range(max(result.rounds, 3)))
     for name, seconds in PEERS.items():
         try:
-            theirs = seconds(run.before, run.commands)
+            theirs, note = seconds(run.before, run.commands)
         except ImportError:
             result.notes.append(f"{name} is not installed: pip install {name}")
             continue
         except Exception as error:  # of its own code: no reason to keep ours to ourselves
             result.notes.append(f"{name} raised {type(error).__name__}: {error}")
             continue
+        result.notes += [note] if note else []
         result.peers[name] = {"orders_per_s": len(run.commands) / theirs, "times_as_fast": theirs / ours}
     if result.peers:
         result.notes.append(
