@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from trident_core.cli import common
 from trident_core.cli.output import coloured, emit, table
@@ -21,6 +21,12 @@ def plugins(json: common.Json = False) -> None:
     found.complete(patient=True)
     rows = _rows(found)
     emit(rows, as_json=json, render=lambda out: _render(out, rows))
+
+
+#: Of a plugin that is not used.
+_NOTHING_SAID: Final[dict[str, Any]] = {
+    "notes": [], "selected_by": "", "contract": "", "capabilities": [], "summary": "",
+}  # fmt: skip
 
 
 def _rows(found: Registry) -> list[dict[str, Any]]:
@@ -55,14 +61,10 @@ def _rows(found: Registry) -> list[dict[str, Any]]:
             "status": "quarantined",
             "reason": q.reason,
             "hint": q.hint,
-            "notes": [],
-            "selected_by": "",
-            "contract": "",
-            "capabilities": [],
+            **_NOTHING_SAID,
             "plugin": q.plugin,
             "distribution": q.distribution,
             "version": q.version,
-            "summary": "",
         }
         for q in found.quarantine
     ]
@@ -73,14 +75,10 @@ def _rows(found: Registry) -> list[dict[str, Any]]:
             "status": "left out",
             "reason": f"not among those that {ALLOWED_VARIABLE} allows, or --no-plugins was given",
             "hint": "",
-            "notes": [],
-            "selected_by": "",
-            "contract": "",
-            "capabilities": [],
+            **_NOTHING_SAID,
             "plugin": point.name,
             "distribution": point.dist.name if point.dist else "",
             "version": point.dist.version if point.dist else "",
-            "summary": "",
         }
         for point in found.left_out
     ]

@@ -393,7 +393,6 @@ def played(
 
 
 def judge(opener: Opener, disk: Disk) -> Verdict:
-    """One disk, judged."""
     return Judge(opener)(disk)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Final
 
 import numpy as np
@@ -23,7 +24,7 @@ NO_TIME: Final = np.zeros(1, np.int64)
 Matches = NDArray[np.int64]
 
 
-class Walk:
+class Walk(ABC):
     """A pass over rows that come in batches: its alphabet, table, pool of nodes and room for matches."""
 
     def __init__(self, threads: Threads, alphabet: Alphabet, words: int, *, count_only: bool) -> None:
@@ -48,9 +49,9 @@ class Walk:
         else:
             self.pool = room.grown(self.pool)
 
+    @abstractmethod
     def enter(self, state: int, letter: int) -> None:
         """Make the entry of a state and a letter."""
-        raise NotImplementedError
 
     def given(self, stop: NDArray[np.int64]) -> Matches:
         """The matches that a kernel gave, in an array that it does not write to again."""
